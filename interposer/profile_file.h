@@ -1,0 +1,49 @@
+// The mapped profile: creating the file, its regions, and growing them without ever raising SIGBUS.
+//
+// The file is created at the first due sample (never before), mapped MAP_SHARED, its descriptor closed. Pages are populated with MADV_POPULATE_WRITE
+// before they are touched, so a full tmpfs is an error code here, not a signal in the target.
+// Thread- and signal-safety: Ensure*, Intern* and the views are lock-free and safe in hooks. Open runs once (the caller decides who).
+// Errors: functions return false or 0; the reason is kept in the header's counters or, without a file, in one line on stderr.
+#ifndef CADASTRE_INTERPOSER_PROFILE_FILE_H_
+#define CADASTRE_INTERPOSER_PROFILE_FILE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interposer/profile_format.h"
+
+namespace cadastre {
+
+// Base addresses and capacities (in records). All null and 0 until the profile is open; never read back from the file.
+struct ProfileView {
+  format::Header* header;
+  uint64_t* strings;
+  uint64_t string_units;
+  format::LibraryRecord* libraries;
+  uint32_t library_capacity;
+  format::ThreadRecord* threads;
+  uint32_t thread_capacity;
+  format::BufferRecord* buffers;
+  uint32_t buffer_capacity;
+  format::SiteRecord* sites;
+  uint32_t site_capacity;
+  uint64_t* frames;
+  uint64_t frame_capacity;
+  format::LiveRecord* live;
+  uint32_t live_capacity;
+};
+
+extern ProfileView g_profile;
+
+// True once the profile is open and may be written to.
+bool ProfileIsOpen();
+
+// Makes [address, address+bytes) of the mapping safe to touch. False: no space left; do not touch it.
+bool ProfileEnsure(const void* address, size_t bytes);
+
+// Copies bytes into the strings region. 0 if empty or there is no room (counted).
+uint32_t ProfileAddString(const char* bytes, size_t length);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_INTERPOSER_PROFILE_FILE_H_

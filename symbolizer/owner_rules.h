@@ -1,0 +1,47 @@
+// Owner rules: the table `prefix,module,team[,kind]` that says who owns which code.
+//
+// Format: UTF-8, RFC 4180 quoting, `#` comment lines, blank lines, CRLF and a byte order mark accepted. Header line required.
+// Errors: one line "FILE:LINE:COLUMN: what". Lines longer than kMaxLineBytes are refused before they are read whole.
+// Thread-safety: plain values.
+#ifndef CADASTRE_SYMBOLIZER_OWNER_RULES_H_
+#define CADASTRE_SYMBOLIZER_OWNER_RULES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace cadastre {
+
+enum class RuleKey { kFunction, kLibrary, kSource, kClass, kThread };
+enum class RuleWalk { kOwner, kTransparent, kContainer };
+
+struct Rule {
+  RuleKey key = RuleKey::kFunction;
+  std::string prefix;  // without the "lib:", "src:", ... marker
+  std::string module, team;
+  RuleWalk walk = RuleWalk::kOwner;
+  std::string file;  // "owners.csv", or "built-in"
+  int line = 0;
+  bool built_in = false;
+};
+
+struct OwnerRules {
+  std::vector<Rule> rules;  // the user's first, then the built-in ones
+  std::string path;         // of the user's file; empty = none was given
+};
+
+inline constexpr uint64_t kMaxLineBytes = 1 << 20;
+
+absl::StatusOr<std::vector<Rule>> ParseOwnerRules(std::string_view text, const std::string& file);
+absl::StatusOr<std::vector<Rule>> ReadOwnerRules(const std::string& path);
+const std::vector<Rule>& BuiltInRules();
+
+// --rules PATH if not empty, else $CADASTRE_RULES, else ./owners.csv if it is there, else the built-in rules alone.
+absl::StatusOr<OwnerRules> FindOwnerRules(const std::string& rules_flag);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_SYMBOLIZER_OWNER_RULES_H_

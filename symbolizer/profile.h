@@ -1,0 +1,122 @@
+// The model of a profile: what a profile file says, checked, in plain data. Everything after reading works on this.
+//
+// Units: bytes, nanoseconds since the process start (start_monotonic), counts as estimates (double).
+// Errors: ReadProfile returns a Status whose message is one line with the path (and the offset, where there is one).
+// A torn or truncated file is no error as long as the header is whole: what is whole is returned and `warnings` says what is not.
+// Thread-safety: plain values; a const Profile may be read from many threads.
+//
+// Example:
+//   absl::StatusOr<Profile> profile = ReadProfile("pay.cad");
+//   if (!profile.ok()) return profile.status();
+//   for (const LiveSample& sample : profile->live) total += sample.weight_bytes;
+#ifndef CADASTRE_SYMBOLIZER_PROFILE_H_
+#define CADASTRE_SYMBOLIZER_PROFILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace cadastre {
+
+// One resolved level of a site. A raw frame gives one Frame, or several where functions were inlined (innermost first).
+struct Frame {
+  std::string function;  // demangled; "libfoo.so+0x1234" when there is no symbol, "0x7f..." when there is no library
+  std::string library;   // path as the target saw it; empty when not known
+  std::string file;      // source file, empty when not known
+  int line = 0;
+  bool java = false;
+  bool inlined = false;
+  bool resolved = false;  // false: no symbol was found (a counted loss)
+};
+
+struct Library {
+  std::string path;
+  uint64_t bias = 0, start = 0, end = 0;
+  uint64_t loaded_ns = 0, unloaded_ns = 0;  // unloaded 0 = still there
+  std::string build_id;                     // lower-case hex; empty = none
+  bool executable = false, vdso = false, cadastre = false;
+};
+
+struct Thread {
+  uint32_t tid = 0;
+  uint64_t start_ns = 0;
+  std::string name;
+};
+
+enum class SiteKind { kMalloc, kMmap, kStack };
+
+struct Site {
+  uint32_t id = 0;  // index in the file
+  SiteKind kind = SiteKind::kMalloc;
+  uint32_t flags = 0;            // format::SiteFlags
+  std::vector<uint64_t> frames;  // raw frames (format::FrameTag), leaf first
+  bool truncated = false;
+  uint64_t samples = 0;
+  double allocated_count = 0;
+  uint64_t allocated_bytes = 0;
+  double allocated_variance = 0;   // bytes^2
+  uint64_t bytes_at_peak = 0;      // live bytes when the process as a whole was at its peak
+  uint64_t own_peak_bytes = 0;
+};
+
+struct LiveSample {
+  uint32_t site = 0;  // index into Profile::sites
+  uint32_t thread = 0;  // index into Profile::threads; 0 = not known
+  uint64_t address = 0, size_bytes = 0, weight_bytes = 0, time_ns = 0;
+};
+
+enum class EndState { kRunning, kExit, kSignal, kExec, kLost };
+
+struct Losses {
+  uint64_t dropped_samples = 0, dropped_weight_bytes = 0, sites_overflowed = 0, truncated_stacks = 0, missed_frees = 0;
+  uint64_t nested_skipped = 0, volume_dropped = 0, strings_full = 0, threads_full = 0, libraries_full = 0, interval_doublings = 0;
+  uint64_t torn_records = 0;       // found half-written by the reader
+  uint64_t unresolved_frames = 0;  // filled by whoever resolves names
+};
+
+struct Profile {
+  std::string path;
+  uint32_t version = 0;
+  uint32_t pid = 0;
+  uint64_t pid_namespace = 0, process_start_ticks = 0;
+  std::string exe, host, allocator, allocator_path, expect, options, labels;
+  std::vector<std::string> command;
+  uint64_t start_realtime_ns = 0, start_monotonic_ns = 0, last_sample_ns = 0;
+  uint64_t duration_ns = 0;  // to the end, to the snapshot, or to now if running
+  uint64_t interval_bytes = 0, seed = 0, memory_bytes = 0, file_bytes = 0;
+  bool exact() const { return interval_bytes == 1; }
+  uint32_t run_state = 0, stop_reason = 0;  // format::RunState, format::StopReason
+  EndState end = EndState::kLost;
+  int end_value = 0;  // exit status or signal
+  bool end_status_known = false;
+  bool is_snapshot = false;
+  std::string label;
+  uint64_t snapshot_begin_realtime_ns = 0, snapshot_end_realtime_ns = 0;
+  uint64_t rss_bytes = 0, peak_rss_bytes = 0;  // 0 = not known
+  uint64_t peak_total_bytes = 0, peak_ns = 0;
+  uint64_t recorded_samples = 0, recorded_frees = 0;
+
+  std::vector<Library> libraries;  // [0] is empty: indices are the file's
+  std::vector<Thread> threads;     // [0] is "not known"
+  std::vector<Site> sites;         // only whole ones; dense
+  std::vector<LiveSample> live;
+  // Names that `cadastre symbolize` stored: raw frame -> frames. Empty in a live profile.
+  std::vector<std::pair<uint64_t, std::vector<Frame>>> stored_symbols;
+  // Java frames carry their name in the file; this maps a string index to it (filled for those in use).
+  std::vector<std::pair<uint32_t, std::string>> java_names;
+
+  Losses losses;
+  std::vector<std::string> warnings;
+};
+
+// Reads a profile (live, dead, copied or symbolized) from PATH.
+absl::StatusOr<Profile> ReadProfile(const std::string& path);
+
+// The same from bytes in memory; `path` is used in messages and is looked up to decide whether the process runs.
+absl::StatusOr<Profile> ParseProfile(const std::string& path, const char* bytes, uint64_t size);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_SYMBOLIZER_PROFILE_H_
