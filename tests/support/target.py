@@ -1,0 +1,95 @@
+"""Runs a command bare and under the preload, for the tests whose target is a whole program.
+
+Everything here is standard library. Used by tests/programs, tests/preload, tests/jvm and tests/golden.
+"""
+import collections
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+
+SKIP = 77  # ctest's SKIP_RETURN_CODE
+
+Outcome = collections.namedtuple("Outcome", "status stdout stderr pid")
+
+
+def scratch_directory(prefix):
+    """A new directory on tmpfs where there is one: that is where profiles live by default."""
+    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.mkdtemp(prefix=f"cadastre-{prefix}-", dir=base)
+
+
+def preload_environment(library, out, interval, behind=None, extra=""):
+    """The variables that record a program. `behind`: an allocator preloaded after Cadastre."""
+    options = f"interval={interval},out={out}" + (f",{extra}" if extra else "")
+    return {"LD_PRELOAD": library + (f":{behind}" if behind else ""), "CADASTRE_OPTIONS": options}
+
+
+def clean_environment():
+    """Ours without what would make the bare run differ from itself or from the preloaded one."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "CADASTRE_"))}
+    kept.update({"LC_ALL": "C.UTF-8", "TZ": "UTC"})
+    return kept
+
+
+def run(command, environment=None, cwd=None, timeout=120, stdin=b""):
+    """Runs to the end. A signal N is status 128+N, as a shell says it. A hang is an error, not a wait for ever."""
+    env = clean_environment()
+    env.update(environment or {})
+    with subprocess.Popen(command, env=env, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            stdout, stderr = process.communicate(stdin, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            stdout, stderr = process.communicate()
+            raise AssertionError(f"hangs after {timeout} s: {command}\n{stdout!r}\n{stderr!r}") from None
+    status = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return Outcome(status, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"), process.pid)
+
+
+def profiles_of(out, pid, exe="*"):
+    """Profiles that process PID left in directory `out` (cadastre-HOST-EXE-PID-TIME.cad), oldest first."""
+    return sorted(glob.glob(f"{glob.escape(out)}/cadastre-*-{exe}-{pid}-*.cad"), key=os.path.getmtime)
+
+
+def report(cadastre, profile, *arguments):
+    """`cadastre report PROFILE --format json` as an object, every site in it."""
+    command = [cadastre, "report", profile, "--format", "json", *arguments]
+    outcome = run(command, timeout=300)
+    if outcome.status != 0:
+        raise AssertionError(f"{' '.join(command)} ended with {outcome.status}: {outcome.stderr}")
+    return json.loads(outcome.stdout)
+
+
+def names_function(frame_function, function):
+    """Is FRAME_FUNCTION the C or C++ function FUNCTION, with parameters or a compiler's clone suffix or without?"""
+    return re.match(re.escape(function) + r"($|\(|\.| \[clone)", frame_function) is not None
+
+
+def sum_sites(document, function):
+    """Sums live bytes, live blocks, allocated bytes and samples of all malloc sites with a frame FUNCTION."""
+    total = collections.Counter(sites=0, live_bytes=0, live_count=0, allocated_bytes=0, samples=0)
+    for site in document["sites"]:
+        if site["kind"] == "malloc" and any(names_function(f["function"], function) for f in site["frames"]):
+            total["sites"] += 1
+            for key in ("live_bytes", "live_count", "allocated_bytes", "samples"):
+                total[key] += site[key]
+    return total
+
+
+def remove(directory):
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def first_difference(want, got):
+    """Three lines that show where two texts part."""
+    want_lines, got_lines = want.splitlines(), got.splitlines()
+    for number, (a, b) in enumerate(zip(want_lines, got_lines), 1):
+        if a != b:
+            return f"line {number}\n  bare:    {a[:300]}\n  preload: {b[:300]}"
+    return f"{len(want_lines)} lines bare, {len(got_lines)} under the preload:\n  bare ends: {want_lines[-1:]}\n  preload ends: {got_lines[-3:]}"
