@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""One real program, bare and under the preload: same standard output, standard error and exit status.
+
+Exists because "the target never notices" is the first promise, and only real programs try all of it. With --behind the bare run has
+that allocator preloaded too, so that the only difference is Cadastre. Also demands that something was recorded: a preload that
+switched itself off would pass otherwise.
+"""
+import argparse
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import programs  # noqa: E402
+import target  # noqa: E402
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--job", required=True, choices=sorted(programs.JOBS))
+    parser.add_argument("--interval", required=True)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--behind", help="a preloaded allocator, by file name")
+    args = parser.parse_args()
+
+    behind = None
+    if args.behind:
+        folders = ["/usr/lib/x86_64-linux-gnu", "/usr/local/lib", "/usr/lib64"]
+        behind = next((f"{d}/{args.behind}" for d in folders if os.path.exists(f"{d}/{args.behind}")), None)
+        if not behind:
+            print(f"skipped: {args.behind} is not installed")
+            sys.exit(target.SKIP)
+
+    scratch = target.scratch_directory("preload")
+    out, work = os.path.join(scratch, "out"), os.path.join(scratch, "work")
+    os.mkdir(out)
+    bare_environment = {"LD_PRELOAD": behind} if behind else {}
+    jobs = []
+    try:
+        for environment in (bare_environment, target.preload_environment(args.library, out, args.interval, behind)):
+            target.remove(work)
+            os.mkdir(work)
+            job = programs.Job(work, environment)
+            programs.JOBS[args.job](job)
+            jobs.append(job)
+        recorded = len(os.listdir(out))
+    except programs.Missing as missing:
+        print(f"skipped: {missing}")
+        sys.exit(target.SKIP)
+    finally:
+        target.remove(scratch)
+
+    bare, preload = jobs
+    problems = [f"{what} differs: {target.first_difference(getattr(bare, what), getattr(preload, what))}"
+                for what in ("stdout", "stderr") if getattr(bare, what) != getattr(preload, what)]
+    if bare.status != preload.status:
+        problems.append(f"status {preload.status}, bare {bare.status}")
+    if args.interval == "1" and recorded == 0:
+        problems.append("nothing was recorded")
+    for problem in problems:
+        print(f"FAILED: {args.job}: {problem}")
+    print(f"{args.job}: {len(bare.stdout)} bytes of stdout, {len(bare.stderr)} of stderr, status {bare.status}, {recorded} profiles")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
