@@ -1,8 +1,8 @@
 // Owner rules: the table `prefix,module,team[,kind]` that says who owns which code.
 //
-// Format: UTF-8, RFC 4180 quoting, `#` comment lines, blank lines, CRLF and a byte order mark accepted. Header line required.
-// Errors: one line "FILE:LINE:COLUMN: what". Lines longer than kMaxLineBytes are refused before they are read whole.
-// Thread-safety: plain values.
+// Format: UTF-8, RFC 4180 quoting, `#` comment lines, blank lines, CRLF and a byte order mark accepted. Header line
+// required. Errors: one line "FILE:LINE:COLUMN: what". Lines longer than kMaxLineBytes are refused before they are read
+// whole. Thread-safety: plain values.
 #ifndef CADASTRE_SYMBOLIZER_OWNER_RULES_H_
 #define CADASTRE_SYMBOLIZER_OWNER_RULES_H_
 

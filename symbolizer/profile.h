@@ -2,8 +2,8 @@
 //
 // Units: bytes, nanoseconds since the process start (start_monotonic), counts as estimates (double).
 // Errors: ReadProfile returns a Status whose message is one line with the path (and the offset, where there is one).
-// A torn or truncated file is no error as long as the header is whole: what is whole is returned and `warnings` says what is not.
-// Thread-safety: plain values; a const Profile may be read from many threads.
+// A torn or truncated file is no error as long as the header is whole: what is whole is returned and `warnings` says
+// what is not. Thread-safety: plain values; a const Profile may be read from many threads.
 //
 // Example:
 //   absl::StatusOr<Profile> profile = ReadProfile("pay.cad");
@@ -24,12 +24,17 @@ namespace cadastre {
 struct Frame {
   std::string function;  // demangled; "libfoo.so+0x1234" when there is no symbol, "0x7f..." when there is no library
   std::string library;   // path as the target saw it; empty when not known
+  std::string soname;    // of the library; empty when not known or when the file name begins with it
   std::string file;      // source file, empty when not known
   int line = 0;
   bool java = false;
   bool inlined = false;
   bool resolved = false;  // false: no symbol was found (a counted loss)
 };
+
+// The one raw frame of the site "[stack table full]" (Site::id == format::kSiteOverflow); no tag of the file format
+// begins with 0xf.
+inline constexpr uint64_t kStackTableFullFrame = 0xf000000000000001;
 
 struct Library {
   std::string path;
@@ -56,13 +61,13 @@ struct Site {
   uint64_t samples = 0;
   double allocated_count = 0;
   uint64_t allocated_bytes = 0;
-  double allocated_variance = 0;   // bytes^2
-  uint64_t bytes_at_peak = 0;      // live bytes when the process as a whole was at its peak
+  double allocated_variance = 0;  // bytes^2
+  uint64_t bytes_at_peak = 0;     // live bytes when the process as a whole was at its peak
   uint64_t own_peak_bytes = 0;
 };
 
 struct LiveSample {
-  uint32_t site = 0;  // index into Profile::sites
+  uint32_t site = 0;    // index into Profile::sites
   uint32_t thread = 0;  // index into Profile::threads; 0 = not known
   uint64_t address = 0, size_bytes = 0, weight_bytes = 0, time_ns = 0;
 };
@@ -71,7 +76,8 @@ enum class EndState { kRunning, kExit, kSignal, kExec, kLost };
 
 struct Losses {
   uint64_t dropped_samples = 0, dropped_weight_bytes = 0, sites_overflowed = 0, truncated_stacks = 0, missed_frees = 0;
-  uint64_t nested_skipped = 0, volume_dropped = 0, strings_full = 0, threads_full = 0, libraries_full = 0, interval_doublings = 0;
+  uint64_t nested_skipped = 0, volume_dropped = 0, strings_full = 0, threads_full = 0, libraries_full = 0,
+           interval_doublings = 0;
   uint64_t torn_records = 0;       // found half-written by the reader
   uint64_t unresolved_frames = 0;  // filled by whoever resolves names
 };

@@ -1,9 +1,8 @@
 // Names frames: raw frame words of a profile become functions, files and lines.
 //
-// Each address is resolved once. A missing symbol is a counted loss and prints library+offset. A library on disk whose build id
-// differs from the one recorded is not used (its names would be those of other code).
-// Errors: none; a broken ELF file costs its own names and adds a warning, never the report.
-// Thread-safety: not thread-safe; one per thread.
+// Each address is resolved once. A missing symbol is a counted loss and prints library+offset. A library on disk whose
+// build id differs from the one recorded is not used (its names would be those of other code). Errors: none; a broken
+// ELF file costs its own names and adds a warning, never the report. Thread-safety: not thread-safe; one per thread.
 #ifndef CADASTRE_SYMBOLIZER_SYMBOLIZER_H_
 #define CADASTRE_SYMBOLIZER_SYMBOLIZER_H_
 
@@ -18,7 +17,7 @@
 namespace cadastre {
 
 struct SymbolizerOptions {
-  std::string root;        // put before every library path (a container's root); empty = none
+  std::string root;          // put before every library path (a container's root); empty = none
   bool source_lines = true;  // read DWARF
 };
 
@@ -39,7 +38,8 @@ class Symbolizer {
 };
 
 // Writes OUT: PROFILE with every name resolved and stored, so that it can be reported where the binaries are not.
-absl::Status WriteSymbolizedProfile(const std::string& profile_path, const std::string& out_path, const SymbolizerOptions& options);
+absl::Status WriteSymbolizedProfile(const std::string& profile_path, const std::string& out_path,
+                                    const SymbolizerOptions& options);
 
 }  // namespace cadastre
 

@@ -1,0 +1,118 @@
+#include "symbolizer/end_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include <algorithm>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace cadastre {
+namespace {
+
+// State letter and start time of a process; false if there is none. The name in field 2 may hold spaces and
+// parentheses.
+bool ReadProcessStat(uint32_t pid, char* state, uint64_t* start_ticks) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+  std::string line;
+  if (!std::getline(file, line)) return false;
+  size_t close = line.rfind(')');
+  if (close == std::string::npos || close + 2 >= line.size()) return false;
+  std::vector<std::string> fields = absl::StrSplit(line.substr(close + 2), ' ');
+  if (fields.size() < 20 || fields[0].empty()) return false;  // fields[0] is field 3, so start time (22) is fields[19]
+  *state = fields[0][0];
+  return absl::SimpleAtoi(fields[19], start_ticks);
+}
+
+enum class Mapped { kYes, kNo, kUnknown };
+
+Mapped ProcessMapsFile(uint32_t pid, const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return Mapped::kUnknown;
+  char* resolved = realpath(path.c_str(), nullptr);
+  std::string real = resolved == nullptr ? path : resolved;
+  free(resolved);
+  std::ifstream maps(absl::StrCat("/proc/", pid, "/maps"));
+  if (!maps) return Mapped::kUnknown;
+  std::string line;
+  bool any = false;
+  while (std::getline(maps, line)) {
+    any = true;
+    unsigned major_number, minor_number;
+    unsigned long inode;
+    int name_at = 0;
+    if (sscanf(line.c_str(), "%*s %*s %*s %x:%x %lu %n", &major_number, &minor_number, &inode, &name_at) != 3) continue;
+    // The path is the second witness: overlay and btrfs show another device number in maps than stat does.
+    if (inode == status.st_ino &&
+        (makedev(major_number, minor_number) == status.st_dev || line.substr(name_at) == real)) {
+      return Mapped::kYes;
+    }
+  }
+  return any ? Mapped::kNo : Mapped::kUnknown;  // not readable for us: maps of others' processes read as empty or fail
+}
+
+bool SamePidNamespace(const format::Header& header) {
+  struct stat own;
+  if (header.pid_namespace == 0) return true;  // not known: start time alone decides
+  return stat("/proc/self/ns/pid", &own) == 0 && own.st_ino == header.pid_namespace;
+}
+
+uint64_t NowNs(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+
+EndDecision DecideEnd(const format::Header& header, const std::string& path) {
+  const format::Outcome& outcome = header.outcome;
+  switch (outcome.end) {
+    case format::kEndStatus:
+      return {EndState::kExit, outcome.end_value, true};
+    case format::kEndSignal:
+      return {EndState::kSignal, outcome.end_value, true};
+    case format::kEndExec:
+      return {EndState::kExec};
+    default:
+      break;
+  }
+  if (header.is_snapshot) return {outcome.end == format::kEndExit ? EndState::kExit : EndState::kRunning};
+  char state;
+  uint64_t start_ticks;
+  if (header.pid != 0 && header.process_start_ticks != 0 && SamePidNamespace(header) &&
+      ReadProcessStat(header.pid, &state, &start_ticks) && start_ticks == header.process_start_ticks && state != 'Z' &&
+      state != 'X') {
+    Mapped mapped = ProcessMapsFile(header.pid, path);
+    // A process that ran its exit handlers and is on its way out has not become another program.
+    if (mapped == Mapped::kNo && outcome.end != format::kEndExit) return {EndState::kExec};
+    if (mapped != Mapped::kNo) return {EndState::kRunning};
+  }
+  return {outcome.end == format::kEndExit ? EndState::kExit : EndState::kLost};
+}
+
+uint64_t DurationNs(const format::Header& header, EndState end) {
+  uint64_t duration = 0;
+  auto since_start = [&](uint64_t realtime) {
+    return realtime > header.start_realtime_ns ? realtime - header.start_realtime_ns : 0;
+  };
+  if (header.is_snapshot && header.snapshot_end_realtime_ns != 0 && end == EndState::kRunning) {
+    duration = since_start(header.snapshot_end_realtime_ns);
+  } else if (end == EndState::kRunning) {
+    uint64_t now = NowNs(CLOCK_MONOTONIC);
+    duration = now > header.start_monotonic_ns ? now - header.start_monotonic_ns : 0;
+  } else if (header.outcome.end_realtime_ns != 0) {
+    duration = since_start(header.outcome.end_realtime_ns);
+  }
+  return std::max(duration, header.last_sample_ns);
+}
+
+}  // namespace cadastre

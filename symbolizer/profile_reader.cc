@@ -1,0 +1,480 @@
+// Reads a profile file into the model of profile.h. Nothing in the file is trusted: a record that does not make sense
+// is left out and counted as torn, and what the file no longer holds is named in a warning.
+//
+// Order of reading matters for a file that is being written to: the target makes a site's frames, then the site, then
+// its live record, so the reader takes them in the opposite order and finds everything that a record names. Sites come
+// before buffers: a delta that is applied in between is then left out (it happened after we looked) and never counted
+// twice.
+#include <string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "interposer/profile_format.h"
+#include "symbolizer/end_state.h"
+#include "symbolizer/pending_deltas.h"
+#include "symbolizer/profile.h"
+#include "symbolizer/profile_bytes.h"
+#include "symbolizer/symbol_block.h"
+
+namespace cadastre {
+namespace {
+
+constexpr uint64_t kMaxStringBytes = 2 << 20;  // the kernel's limit for one argument is 128 KiB, for all of them 2 MiB
+constexpr uint32_t kMaxSiteFrames = 4096;      // the interposer takes 256, Java frames included
+constexpr uint64_t kMaxAddress = 1ull << 57;   // five-level paging
+constexpr uint64_t kMaxSampleBytes = 1ull << 56;  // more than a process can have
+constexpr uint64_t kMaxTimeNs = 1ull << 58;       // nine years
+constexpr uint64_t kMaxThreads = 1 << 22;         // the kernel's PID_MAX_LIMIT
+
+uint32_t JavaNameOf(uint64_t frame) { return static_cast<uint32_t>(frame >> 28); }  // bits [59:28]
+
+struct RegionName {
+  const char* records;
+  uint32_t record_bytes;
+};
+constexpr RegionName kRegionNames[format::kRegionCount] = {
+    {"strings", 8},
+    {"libraries", sizeof(format::LibraryRecord)},
+    {"threads", sizeof(format::ThreadRecord)},
+    {"thread buffers", sizeof(format::BufferRecord)},
+    {"sites", sizeof(format::SiteRecord)},
+    {"stack frames", 8},
+    {"live samples", sizeof(format::LiveRecord)},
+};
+
+template <typename Record>
+Record RecordAt(const LoadedRegion& region, uint64_t index) {
+  Record record;
+  memcpy(&record, region.data() + index * sizeof(Record), sizeof(Record));  // a buffer in memory need not be aligned
+  return record;
+}
+
+template <typename Record>
+uint64_t RecordCount(const LoadedRegion& region) {
+  return region.bytes() / sizeof(Record);
+}
+
+// Calls visit(index, record) for each record that may hold something; holes are not visited.
+template <typename Record, typename Visit>
+void ForEachRecord(const LoadedRegion& region, Visit visit) {
+  uint64_t next = 0;
+  for (const Extent& extent : region.extents()) {
+    uint64_t first = std::max(next, extent.begin / sizeof(Record));
+    uint64_t end = std::min((extent.end + sizeof(Record) - 1) / sizeof(Record), RecordCount<Record>(region));
+    for (uint64_t index = first; index < end; index++) visit(index, RecordAt<Record>(region, index));
+    next = std::max(next, end);
+  }
+}
+
+class ProfileReader {
+ public:
+  ProfileReader(const std::string& path, ProfileBytes& source) : source_(source) { profile_.path = path; }
+
+  absl::StatusOr<Profile> Read() {
+    if (absl::Status status = ReadHeader(); !status.ok()) return status;
+    CheckRegions();
+    ReadLive();
+    ReadSites();
+    ReadBuffers();
+    ReadThreads();
+    ReadLibraries();
+    ReadStrings();
+    ReadSymbols();
+    PlaceLiveSamples();
+    if (profile_.losses.torn_records > 0) {
+      Warn(absl::StrCat(profile_.losses.torn_records, " records are half-written or damaged and are left out"));
+    }
+    return std::move(profile_);
+  }
+
+ private:
+  absl::Status Error(const std::string& what) const {
+    return absl::DataLossError(absl::StrCat(profile_.path, ": ", what));
+  }
+  void Warn(std::string what) { profile_.warnings.push_back(std::move(what)); }
+  void CountTorn() { profile_.losses.torn_records++; }
+
+  absl::Status ReadHeader();
+  void CheckRegions();
+  void ReadLive();
+  void ReadSites();
+  void ReadBuffers();
+  void ReadThreads();
+  void ReadLibraries();
+  void ReadStrings();
+  void ReadSymbols();
+  void PlaceLiveSamples();
+  bool TakeSite(uint64_t index, const format::SiteRecord& record, const LoadedRegion& frames);
+  std::string StringAt(uint32_t index);
+  LoadedRegion LoadRegion(format::RegionKind kind) {
+    return source_.Load(header_.regions[kind].offset, header_.regions[kind].bytes);
+  }
+
+  ProfileBytes& source_;
+  Profile profile_;
+  format::Header header_{};
+  absl::flat_hash_map<uint32_t, uint32_t> dense_site_;  // index in the file -> index in profile_.sites
+  std::vector<format::LiveRecord> live_;                // whole ones, not placed yet
+  LoadedRegion sites_;
+  std::vector<uint32_t> library_paths_;
+  LoadedRegion strings_;
+  absl::flat_hash_map<uint32_t, std::string> string_cache_;
+  uint64_t frames_taken_ = 0;
+};
+
+absl::Status ProfileReader::ReadHeader() {
+  LoadedRegion first = source_.Load(0, sizeof(format::Header));
+  if (first.bytes() > 0) memcpy(&header_, first.data(), first.bytes());
+  if (first.bytes() < sizeof(header_.magic)) {
+    return Error(absl::StrCat("not a profile: it has ", first.bytes(), " bytes, and a header has ", sizeof(header_)));
+  }
+  if (memcmp(header_.magic, format::kMagic, sizeof(format::kMagic)) != 0) {
+    return Error("not a profile: bad magic at offset 0");
+  }
+  if (first.bytes() < sizeof(header_)) {
+    return Error(absl::StrCat("the header is cut at offset ", first.bytes(), " of ", sizeof(header_)));
+  }
+  if (header_.version != format::kVersion) {
+    return Error(absl::StrCat("version ", header_.version, " at offset ", offsetof(format::Header, version),
+                              " is not supported; this program reads version ", format::kVersion));
+  }
+  if (header_.header_bytes != sizeof(format::Header)) {
+    return Error(absl::StrCat("a header of ", header_.header_bytes, " bytes at offset ",
+                              offsetof(format::Header, header_bytes), "; version ", format::kVersion, " has ",
+                              sizeof(format::Header)));
+  }
+  profile_.version = header_.version;
+  profile_.pid = header_.pid;
+  profile_.pid_namespace = header_.pid_namespace;
+  profile_.process_start_ticks = header_.process_start_ticks;
+  profile_.start_realtime_ns = header_.start_realtime_ns;
+  profile_.start_monotonic_ns = header_.start_monotonic_ns;
+  profile_.last_sample_ns = header_.last_sample_ns;
+  profile_.interval_bytes = header_.interval_bytes;
+  profile_.seed = header_.seed;
+  profile_.memory_bytes = header_.memory_bytes;
+  profile_.file_bytes = header_.file_bytes;
+  profile_.run_state = header_.run_state;
+  profile_.stop_reason = header_.stop_reason;
+  profile_.is_snapshot = header_.is_snapshot != 0;
+  profile_.label.assign(header_.label, strnlen(header_.label, sizeof(header_.label)));
+  profile_.snapshot_begin_realtime_ns = header_.snapshot_begin_realtime_ns;
+  profile_.snapshot_end_realtime_ns = header_.snapshot_end_realtime_ns;
+  profile_.rss_bytes = header_.snapshot_rss_bytes;
+  profile_.peak_rss_bytes = header_.outcome.peak_rss_bytes;
+  profile_.peak_total_bytes = header_.peak_total_bytes;
+  profile_.peak_ns = header_.peak_ns;
+  const format::Counters& counters = header_.counters;
+  profile_.recorded_samples = counters.samples;
+  profile_.recorded_frees = counters.frees;
+  profile_.losses.dropped_samples = counters.dropped_live_full;
+  profile_.losses.dropped_weight_bytes = counters.dropped_weight_bytes;
+  profile_.losses.sites_overflowed = counters.sites_overflowed;
+  profile_.losses.truncated_stacks = counters.stacks_truncated;
+  profile_.losses.missed_frees = counters.missed_frees;
+  profile_.losses.nested_skipped = counters.nested_skipped;
+  profile_.losses.volume_dropped = counters.dropped_buffer_full;
+  profile_.losses.strings_full = counters.strings_full;
+  profile_.losses.threads_full = counters.threads_full;
+  profile_.losses.libraries_full = counters.libraries_full;
+  profile_.losses.interval_doublings = counters.interval_doublings;
+  EndDecision decision = DecideEnd(header_, profile_.path);
+  profile_.end = decision.end;
+  profile_.end_value = decision.value;
+  profile_.end_status_known = decision.status_known;
+  profile_.duration_ns = DurationNs(header_, decision.end);
+  return absl::OkStatus();
+}
+
+// Takes away every region that cannot be what it says, and says what a cut file lacks.
+void ProfileReader::CheckRegions() {
+  uint64_t size = source_.size();
+  if (header_.region_count < format::kRegionCount || header_.region_count > format::kRegionCapacity) {
+    Warn(absl::StrCat("the header names ", header_.region_count, " regions; a profile has ", format::kRegionCount,
+                      " or more"));
+    header_.region_count = format::kRegionCount;
+  }
+  std::vector<std::string> missing;
+  for (uint32_t kind = 0; kind <= format::kRegionSymbols; kind++) {
+    format::Region& region = header_.regions[kind];
+    bool known = kind < format::kRegionCount;
+    const char* name = known ? kRegionNames[kind].records : "stored symbols";
+    if (!known && header_.region_count <= format::kRegionSymbols) region = {};
+    if (region.bytes == 0) continue;
+    bool overlaps = false;
+    for (uint32_t other = 0; other < kind; other++) {
+      const format::Region& earlier = header_.regions[other];
+      overlaps |= region.offset < earlier.offset + earlier.bytes && earlier.offset < region.offset + region.bytes;
+    }
+    if (region.offset < sizeof(format::Header) || region.offset % format::kPageBytes != 0 ||
+        region.bytes > UINT64_MAX / 2 - region.offset || overlaps ||
+        (known && region.record_bytes != kRegionNames[kind].record_bytes)) {
+      Warn(absl::StrCat("the header's entry for ", name, " at offset ",
+                        offsetof(format::Header, regions) + kind * sizeof(format::Region),
+                        " is damaged: none can be read"));
+      region = {};
+      continue;
+    }
+    if (region.offset + region.bytes <= size) continue;
+    if (known) {
+      uint64_t whole = region.offset >= size ? 0 : (size - region.offset) / region.record_bytes;
+      missing.push_back(absl::StrCat(name, " from record ", whole, " on"));
+    } else {
+      missing.push_back(name);
+    }
+  }
+  if (size < header_.file_bytes || !missing.empty()) {
+    Warn(absl::StrCat("file is cut at ", size, " of ", header_.file_bytes, " bytes: ",
+                      missing.empty() ? "nothing that this program reads is" : absl::StrJoin(missing, ", ") + " are",
+                      " missing"));
+  }
+}
+
+void ProfileReader::ReadLive() {
+  LoadedRegion region = LoadRegion(format::kRegionLive);
+  // A slot that is reused while we copy it changes its generation: read, read again, compare.
+  LoadedRegion again = source_.may_change() ? LoadRegion(format::kRegionLive) : region;
+  ForEachRecord<format::LiveRecord>(region, [&](uint64_t index, const format::LiveRecord& record) {
+    uint32_t state = record.state & format::kStateMask;
+    if (state == format::kFree) return;
+    if (index >= RecordCount<format::LiveRecord>(again)) return CountTorn();
+    uint32_t state_after = RecordAt<format::LiveRecord>(again, index).state;
+    if (state == format::kWriting) {
+      if (state_after == record.state) CountTorn();  // else its writer was merely at work
+      return;
+    }
+    if (state != format::kReady) return CountTorn();
+    if (state_after != record.state) return;  // freed while we looked: it is not live any more
+    bool sane = record.address != 0 && record.address < kMaxAddress && record.size <= kMaxSampleBytes &&
+                record.weight >= record.size && record.weight <= kMaxSampleBytes && record.time_ns <= kMaxTimeNs;
+    sane ? live_.push_back(record) : CountTorn();
+  });
+}
+
+bool ProfileReader::TakeSite(uint64_t index, const format::SiteRecord& record, const LoadedRegion& frames) {
+  uint64_t words = frames.bytes() / 8;
+  bool overflow = index == format::kSiteOverflow;
+  if (record.state != format::kReady || index == 0 || index > UINT32_MAX || record.kind > format::kSiteStack ||
+      record.frame_count > kMaxSiteFrames || record.frame_start > words ||
+      record.frame_count > words - record.frame_start || (overflow && record.frame_count != 0) ||
+      frames_taken_ + record.frame_count >
+          words) {  // sites do not share frames, so all together have no more than there are
+    return false;
+  }
+  Site site;
+  site.id = static_cast<uint32_t>(index);
+  site.kind = static_cast<SiteKind>(record.kind);
+  site.flags = record.flags;
+  site.truncated = (record.flags & format::kSiteTruncatedMask) != 0;
+  site.frames.resize(record.frame_count);
+  if (record.frame_count > 0)
+    memcpy(site.frames.data(), frames.data() + record.frame_start * 8, record.frame_count * 8ull);
+  for (uint64_t frame : site.frames) {
+    if (frame == 0) return false;  // never written: the target died between the site and its frames, or a hole was cut
+  }
+  if (overflow) site.frames = {kStackTableFullFrame};
+  if (site.frames.empty())
+    site.frames = {format::MakeUnknownFrame(format::kFrameUnknown, 0)};  // a stack has a leaf, known or not
+  frames_taken_ += record.frame_count;
+  site.samples = record.samples;
+  site.allocated_count = static_cast<double>(record.count_fixed) / 65536;
+  site.allocated_bytes = record.allocated_bytes;
+  site.allocated_variance = record.allocated_variance;
+  if (!std::isfinite(site.allocated_variance) || site.allocated_variance < 0) {
+    site.allocated_variance = 0;
+    CountTorn();
+  }
+  // Nothing changed here since the peak: what is live now was live then.
+  int64_t at_peak = record.peak_epoch == header_.peak_epoch ? record.live_at_peak_bytes : record.live_bytes;
+  site.bytes_at_peak = std::max<int64_t>(at_peak, 0);
+  site.own_peak_bytes = std::max<int64_t>(record.own_peak_bytes, 0);
+  dense_site_[site.id] = profile_.sites.size();
+  profile_.sites.push_back(std::move(site));
+  return true;
+}
+
+void ProfileReader::ReadSites() {
+  sites_ = LoadRegion(format::kRegionSites);
+  LoadedRegion buffers = LoadRegion(format::kRegionBuffers);  // after the sites: see the top of this file
+  LoadedRegion frames = LoadRegion(format::kRegionFrames);
+  ForEachRecord<format::SiteRecord>(sites_, [&](uint64_t index, const format::SiteRecord& record) {
+    if (record.state != format::kFree && !TakeSite(index, record, frames)) CountTorn();
+  });
+  ForEachRecord<format::BufferRecord>(buffers, [&](uint64_t index, const format::BufferRecord& buffer) {
+    format::SiteRecord site;
+    profile_.losses.torn_records += ForEachPendingDelta(
+        buffer,
+        [&](uint32_t site_index) -> const format::SiteRecord* {
+          if (!dense_site_.contains(site_index)) return nullptr;
+          site = RecordAt<format::SiteRecord>(sites_, site_index);
+          return &site;
+        },
+        [&](const format::Delta& delta) {
+          Site& taken = profile_.sites[dense_site_[delta.site]];
+          taken.samples += delta.samples;
+          taken.allocated_count += static_cast<double>(delta.count_fixed) / 65536;
+          taken.allocated_bytes += delta.bytes;
+          taken.allocated_variance += delta.variance;
+        });
+  });
+  sites_ = LoadedRegion();
+}
+
+void ProfileReader::ReadThreads() {
+  profile_.threads.emplace_back();
+  ForEachRecord<format::ThreadRecord>(LoadRegion(format::kRegionThreads),
+                                      [&](uint64_t index, const format::ThreadRecord& record) {
+                                        if (record.state == format::kFree || index == 0) return;
+                                        if (record.state != format::kReady || index > kMaxThreads) return CountTorn();
+                                        profile_.threads.resize(std::max<size_t>(profile_.threads.size(), index + 1));
+                                        Thread& thread = profile_.threads[index];
+                                        thread.tid = record.tid;
+                                        thread.start_ns = record.start_ns;
+                                        thread.name.assign(record.name, strnlen(record.name, sizeof(record.name)));
+                                      });
+}
+
+void ProfileReader::ReadLibraries() {
+  profile_.libraries.emplace_back();
+  library_paths_.push_back(0);
+  LoadedRegion region = LoadRegion(format::kRegionLibraries);
+  ForEachRecord<format::LibraryRecord>(region, [&](uint64_t index, const format::LibraryRecord& record) {
+    if (record.state == format::kFree || index == 0) return;
+    if (record.state != format::kReady || record.build_id_length > sizeof(record.build_id) ||
+        index >= format::kFrameLibraryLimit) {
+      return CountTorn();
+    }
+    profile_.libraries.resize(std::max<size_t>(profile_.libraries.size(), index + 1));
+    library_paths_.resize(profile_.libraries.size());
+    Library& library = profile_.libraries[index];
+    library.bias = record.bias;
+    library.start = record.start;
+    library.end = record.end;
+    library.loaded_ns = record.loaded_ns;
+    library.unloaded_ns = record.unloaded_ns;
+    library.build_id = absl::BytesToHexString(
+        absl::string_view(reinterpret_cast<const char*>(record.build_id), record.build_id_length));
+    library.executable = (record.flags & format::kLibraryIsExecutable) != 0;
+    library.vdso = (record.flags & format::kLibraryIsVdso) != 0;
+    library.cadastre = (record.flags & format::kLibraryIsCadastre) != 0;
+    library_paths_[index] = record.path;
+  });
+}
+
+// "" for index 0 and for a string that is not whole (counted once).
+std::string ProfileReader::StringAt(uint32_t index) {
+  if (index == 0) return "";
+  auto [entry, inserted] = string_cache_.try_emplace(index);
+  if (!inserted) return entry->second;
+  uint64_t offset = index * 8ull;
+  format::StringHeader header{};
+  if (offset + sizeof(header) <= strings_.bytes()) memcpy(&header, strings_.data() + offset, sizeof(header));
+  const char* bytes = strings_.data() + offset + sizeof(header);
+  if (header.length == 0 || header.length > kMaxStringBytes ||
+      header.length > strings_.bytes() - offset - sizeof(header) ||
+      format::StringCheck(bytes, header.length) != header.check) {
+    CountTorn();
+    return "";
+  }
+  return entry->second = std::string(bytes, header.length);
+}
+
+void ProfileReader::ReadStrings() {
+  strings_ = LoadRegion(format::kRegionStrings);
+  profile_.exe = StringAt(header_.exe);
+  profile_.host = StringAt(header_.host);
+  profile_.labels = StringAt(header_.labels);
+  profile_.allocator = StringAt(header_.allocator);
+  profile_.allocator_path = StringAt(header_.allocator_path);
+  profile_.expect = StringAt(header_.expect);
+  profile_.options = StringAt(header_.options);
+  std::string command = StringAt(header_.command);
+  while (!command.empty() && command.back() == '\0')
+    command.pop_back();  // like /proc/PID/cmdline: each argument ends with one
+  if (!command.empty()) profile_.command = absl::StrSplit(command, '\0');
+  for (size_t i = 1; i < profile_.libraries.size(); i++) profile_.libraries[i].path = StringAt(library_paths_[i]);
+
+  absl::flat_hash_set<uint32_t> seen;
+  for (const Site& site : profile_.sites) {
+    for (uint64_t frame : site.frames) {
+      if (format::FrameTagOf(frame) != format::kFrameJava) continue;
+      uint32_t index = JavaNameOf(frame);
+      if (seen.insert(index).second) profile_.java_names.emplace_back(index, StringAt(index));
+    }
+  }
+  std::sort(profile_.java_names.begin(), profile_.java_names.end());
+}
+
+void ProfileReader::ReadSymbols() {
+  const format::Region& region = header_.regions[format::kRegionSymbols];
+  if (region.bytes == 0) return;
+  LoadedRegion bytes = source_.Load(region.offset, region.bytes);
+  absl::StatusOr<SymbolBlock> block = ParseSymbolBlock(bytes.data(), bytes.bytes());
+  if (!block.ok()) {
+    return Warn(absl::StrCat("stored symbols at offset ", region.offset, " are not used: ", block.status().message()));
+  }
+  profile_.stored_symbols = std::move(block->frames);
+  for (std::string& warning : block->warnings) Warn(std::move(warning));
+}
+
+// Two live records at one address: the older block's free was not seen. Mappings and blocks may begin at the same
+// address.
+void ProfileReader::PlaceLiveSamples() {
+  uint64_t homeless = 0;
+  absl::flat_hash_map<std::pair<uint64_t, SiteKind>, size_t> at_address;
+  at_address.reserve(live_.size());
+  profile_.live.reserve(live_.size());
+  for (const format::LiveRecord& record : live_) {
+    auto site = dense_site_.find(record.site);
+    if (site == dense_site_.end()) {
+      homeless++;
+      continue;
+    }
+    LiveSample sample;
+    sample.site = site->second;
+    sample.thread = record.thread < profile_.threads.size() ? record.thread : 0;
+    sample.address = record.address;
+    sample.size_bytes = record.size;
+    sample.weight_bytes = record.weight;
+    sample.time_ns = record.time_ns;
+    auto [entry, inserted] =
+        at_address.try_emplace({sample.address, profile_.sites[sample.site].kind}, profile_.live.size());
+    if (inserted) {
+      profile_.live.push_back(sample);
+      continue;
+    }
+    profile_.losses.missed_frees++;
+    LiveSample& other = profile_.live[entry->second];
+    if (sample.time_ns >= other.time_ns) other = sample;
+  }
+  profile_.losses.torn_records += homeless;
+  if (homeless > 0) Warn(absl::StrCat(homeless, " live samples belong to stacks that are not whole and are left out"));
+}
+
+absl::StatusOr<Profile> Read(const std::string& path, ProfileBytes& source) {
+  return ProfileReader(path, source).Read();
+}
+
+}  // namespace
+
+absl::StatusOr<Profile> ReadProfile(const std::string& path) {
+  absl::StatusOr<std::unique_ptr<ProfileBytes>> source = OpenProfileFile(path);
+  if (!source.ok()) return source.status();
+  return Read(path, **source);
+}
+
+absl::StatusOr<Profile> ParseProfile(const std::string& path, const char* bytes, uint64_t size) {
+  return Read(path, *ProfileBytesInMemory(bytes, size));
+}
+
+}  // namespace cadastre

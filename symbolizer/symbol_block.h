@@ -1,0 +1,61 @@
+// The symbols region of a profile: names that `cadastre symbolize` resolved, so that a machine without the binaries
+// reports in full.
+//
+// Bytes, little-endian:
+//   SymbolBlockHeader, then `stored_bytes` of one zstd frame, which holds
+//     strings   varint count, then for each: varint length, bytes          (string 0 is "")
+//     frames    varint count, then for each raw frame: 8 bytes, varint n, and n times
+//               varint function, library, soname, file (string numbers), varint line, varint flags (SymbolFlags)
+//     warnings  varint count, then string numbers: what the reader and the symbolizer had to say where the binaries
+//     were
+// A varint is LEB128, unsigned.
+// Errors: ParseSymbolBlock refuses a block whose version, lengths or checksum do not fit; nothing of it is used then.
+// Thread-safety: pure functions.
+//
+// Example:
+//   SymbolBlock block;
+//   block.frames.push_back({raw, symbolizer.Resolve(raw)});
+//   std::string region = WriteSymbolBlock(block);
+//   absl::StatusOr<SymbolBlock> again = ParseSymbolBlock(region.data(), region.size());
+#ifndef CADASTRE_SYMBOLIZER_SYMBOL_BLOCK_H_
+#define CADASTRE_SYMBOLIZER_SYMBOL_BLOCK_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "symbolizer/profile.h"
+
+namespace cadastre {
+
+inline constexpr char kSymbolBlockMagic[8] = {'C', 'A', 'D', 'S', 'Y', 'M', 'B', 'L'};
+inline constexpr uint32_t kSymbolBlockVersion = 1;
+// A block is refused beyond this many bytes of text: 2 million frames of 128 bytes each.
+inline constexpr uint64_t kMaxSymbolBytes = 256 << 20;
+
+struct SymbolBlockHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t checksum;      // CRC-32 (zlib) of the text before compression
+  uint64_t text_bytes;    // before compression
+  uint64_t stored_bytes;  // after
+};
+static_assert(sizeof(SymbolBlockHeader) == 32);
+
+enum SymbolFlags : uint32_t { kSymbolJava = 1, kSymbolInlined = 2, kSymbolResolved = 4 };
+
+struct SymbolBlock {
+  std::vector<std::pair<uint64_t, std::vector<Frame>>> frames;
+  std::vector<std::string> warnings;
+};
+
+std::string WriteSymbolBlock(const SymbolBlock& block);
+
+// `bytes` may be longer than the block (regions are padded to pages).
+absl::StatusOr<SymbolBlock> ParseSymbolBlock(const char* bytes, uint64_t size);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_SYMBOLIZER_SYMBOL_BLOCK_H_
