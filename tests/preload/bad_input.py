@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""What bad input gets: one clear line, exit 2, nothing half-written; and a target that never notices.
+
+Exists because each of these is met in practice: a rules file saved by a spreadsheet, a profile cut by a copy that ran out of disk, an
+`out=` that does not exist in this container. Every case is a function below; all run, all failures are printed.
+"""
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import target  # noqa: E402
+
+MIB = 1 << 20
+ADDRESS_SPACE = 1024 * MIB  # a reader that takes in a 1 GB line whole cannot live in this
+
+arguments = None
+problems = []
+
+
+def expect(condition, message):
+    if not condition:
+        problems.append(message)
+    return condition
+
+
+def cadastre(*command, limit=ADDRESS_SPACE):
+    """Runs the command with little memory; returns (status, stdout, stderr, seconds)."""
+    start = time.monotonic()
+    process = subprocess.run([arguments.cadastre, *command], env=target.clean_environment(), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100, check=False,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    status = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return status, process.stdout.decode(errors="replace"), process.stderr.decode(errors="replace"), time.monotonic() - start
+
+
+def expect_refused(what, names, outcome):
+    """Exit 2, nothing on stdout, one line on stderr that names the file."""
+    status, stdout, stderr, seconds = outcome
+    expect(status == 2, f"{what}: exit {status}, not 2: {stderr[:300]}")
+    expect(stdout == "", f"{what}: printed {stdout[:200]!r}")
+    expect(stderr.count("\n") == 1 and len(stderr) < 600, f"{what}: not one line: {stderr[:600]!r}")
+    for name in names:
+        expect(name in stderr, f"{what}: does not say {name!r}: {stderr[:300]!r}")
+    expect(seconds < 10, f"{what}: took {seconds:.1f} s")
+    print(f"{what}: {stderr.strip()[:200]}")
+
+
+def record(out, *options, command=None, preexec=None):
+    """Runs the target (or COMMAND) recorded; returns (status, stdout, stderr, profile or None)."""
+    env = target.clean_environment()
+    env.update({"LD_PRELOAD": arguments.library, "CADASTRE_OPTIONS": ",".join(("interval=4096", f"out={out}") + options)})
+    process = subprocess.Popen(command or [arguments.program, "2000:100", "100:10000"], env=env, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, preexec_fn=preexec)
+    stdout, stderr = process.communicate(timeout=60)
+    profiles = target.profiles_of(out, process.pid)
+    return process.returncode, stdout.decode(), stderr.decode(), profiles[-1] if profiles else None
+
+
+def bad_rules(scratch, profile):
+    good_header = b"prefix,module,team\n"
+    cases = {
+        "missing column": (b"prefix,module\nbilling::,billing\n", ":1:"),
+        "a row too short": (good_header + b"billing::,billing\n", ":2:"),
+        "duplicate column in the header": (b"prefix,module,team,module\nbilling::,billing,payments,x\n", ":1:"),
+        "unterminated quote": (good_header + b"a::,a,t\nbilling::,\"billing,payments\n", ":3:"),
+        "NUL byte": (good_header + b"bill\0ing::,billing,payments\n", ":2:"),
+        "not UTF-8": (good_header + b"caf\xe9::,billing,payments\n", ":2:"),
+        "overlong UTF-8": (good_header + b"\xc0\xaf::,billing,payments\n", ":2:"),
+        "UTF-16": ("prefix,module,team\n".encode("utf-16"), ":1:"),
+        "empty": (b"", "empty"),
+    }
+    for what, (content, place) in cases.items():
+        path = os.path.join(scratch, "bad-" + what.replace(" ", "-").lower() + ".csv")
+        with open(path, "wb") as file:
+            file.write(content)
+        names = [path] + ([path + place] if place.startswith(":") else [])
+        expect_refused(f"rules: {what}", names, cadastre("report", profile, "--rules", path))
+    missing = os.path.join(scratch, "no-such.csv")
+    expect_refused("rules: missing file", [missing], cadastre("report", profile, "--rules", missing))
+    expect_refused("rules: a directory", [scratch], cadastre("report", profile, "--rules", scratch))
+
+
+def rules_with_a_line_of_1_gb(scratch, profile):
+    # A sparse file: the line is NUL bytes, all of them holes.
+    sparse = os.path.join(scratch, "sparse.csv")
+    with open(sparse, "wb") as file:
+        file.write(b"prefix,module,team\nbilling::")
+        file.truncate(1 << 30)
+    expect_refused("rules: 1 GB of NUL bytes", [sparse + ":2:"], cadastre("report", profile, "--rules", sparse))
+
+    # Letters, as they come: through a pipe, which also shows that the reader gives up early.
+    pipe = os.path.join(scratch, "pipe.csv")
+    os.mkfifo(pipe)
+    written = []
+
+    def feed():
+        block, total = b"a" * MIB, 0
+        try:
+            with open(pipe, "wb", buffering=0) as file:
+                file.write(b"prefix,module,team\n")
+                while total < (1 << 30):
+                    total += file.write(block)
+        except BrokenPipeError:
+            pass
+        written.append(total)
+
+    feeder = threading.Thread(target=feed, daemon=True)
+    feeder.start()
+    expect_refused("rules: a line of 1 GB", [pipe + ":2:"], cadastre("report", profile, "--rules", pipe))
+    feeder.join(30)
+    expect(written and written[0] < 64 * MIB, f"rules: a line of 1 GB: the reader took {written} bytes of it")
+
+
+def bad_profiles(scratch, profile):
+    missing = os.path.join(scratch, "no-such.cad")
+    with open(profile, "rb") as file:
+        head = file.read(3000)
+    cases = {"empty": b"", "text": b"this is not a profile\n" * 1000, "half a header": head,
+             "another version": head[:8] + b"\xff\xff\0\0" + head[12:] + bytes(100000)}
+    paths = {"missing": missing, "a directory": scratch}
+    for what, content in cases.items():
+        paths[what] = os.path.join(scratch, "bad-" + what.replace(" ", "-") + ".cad")
+        with open(paths[what], "wb") as file:
+            file.write(content)
+    for what, path in paths.items():
+        out = os.path.join(scratch, "out.cad")
+        for command in (["report", path], ["report", path, "--format", "json"], ["check", path, "--max-unattributed", "5%"],
+                        ["print", path], ["symbolize", path, "-o", out]):
+            expect_refused(f"{command[0]}: profile {what}", [path], cadastre(*command))
+        expect(not os.path.exists(out), f"symbolize: profile {what}: left {out} behind")
+
+
+def cut_profiles(scratch, profile):
+    """A profile cut anywhere gives what is whole in it, or is refused; the command does not crash. (Every 512th byte: damaged_profile_test.)"""
+    with open(profile, "rb") as file:
+        content = file.read()
+    path = os.path.join(scratch, "cut.cad")
+    cuts = [len(content) * i // 24 for i in range(24)] + [4095, 4096, 4097, len(content) - 1]
+    for cut in cuts:
+        with open(path, "wb") as file:
+            file.write(content[:cut])
+        status, stdout, stderr, _ = cadastre("report", path)
+        if expect(status in (0, 2), f"cut at {cut}: exit {status}: {stderr[:200]}"):
+            expect(status == 2 or cut >= 4096, f"cut at {cut}: reported without a whole header")
+            expect(status == 0 or stderr.count("\n") == 1, f"cut at {cut}: {stderr[:300]!r}")
+            expect(status == 2 or "truncated" in (stdout + stderr).lower(), f"cut at {cut} of {len(content)}: does not say that it is truncated")
+
+
+def unwritable_directories(scratch, profile):
+    bare = target.run(["/bin/sh", "-c", "echo out; echo err >&2; exit 9"])
+    file = os.path.join(scratch, "file")
+    with open(file, "wb"):
+        pass
+    for out in (os.path.join(scratch, "no/such/dir"), file, "/proc", "relative/no/such"):
+        for interval in ("interval=1", "interval=512k"):
+            status, stdout, stderr, _ = record(out, interval, command=["/bin/sh", "-c", "echo out; echo err >&2; exit 9"])
+            ours = [line for line in stderr.splitlines() if line.startswith("cadastre: ")]
+            others = "".join(line + "\n" for line in stderr.splitlines() if not line.startswith("cadastre: "))
+            what = f"out={out} {interval}"
+            expect((status, stdout, others) == (bare.status, bare.stdout, bare.stderr), f"{what}: target changed: {status} {stdout!r} {stderr!r}")
+            expect(len(ours) <= 1, f"{what}: said {ours}")
+            if interval == "interval=1":
+                expect(len(ours) == 1 and out in ours[0], f"{what}: no line that names the directory: {stderr!r}")
+    out = os.path.join(scratch, "no/such/dir/out.cad")
+    expect_refused("symbolize: unwritable directory", [out], cadastre("symbolize", profile, "-o", out))
+
+
+def full_disk(scratch, profile):
+    mount = os.path.join(scratch, "full")
+    os.mkdir(mount)
+    for kib in (4, 64, 512):
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", mount], capture_output=True, check=False)
+        if made.returncode != 0:
+            print(f"skipped: a full disk: {made.stderr.decode().strip() or 'cannot mount a tmpfs'}")
+            return
+        try:
+            status, stdout, stderr, left = record(mount, "interval=1")
+            expect((status, stdout) == (0, ""), f"tmpfs of {kib} KiB: target ended with {status}: {stderr!r}")
+            expect(stderr.count("\n") <= 1 and (not stderr or stderr.startswith("cadastre: ")), f"tmpfs of {kib} KiB: stderr {stderr!r}")
+            expect(left or stderr, f"tmpfs of {kib} KiB: no profile and no word about it")
+            if left:
+                code, report, error, _ = cadastre("report", left)
+                expect(code in (0, 2), f"tmpfs of {kib} KiB: report ended with {code}: {error}")
+                print(f"tmpfs of {kib} KiB: {(report or error).splitlines()[0][:150]}")
+            full = os.path.join(mount, "filler")
+            with open(full, "wb", buffering=0) as file:
+                try:
+                    while True:
+                        file.write(bytes(4096))
+                except OSError:
+                    pass
+            out = os.path.join(mount, "symbolized.cad")
+            before = sorted(os.listdir(mount))
+            expect_refused(f"symbolize: onto a full tmpfs of {kib} KiB", [out], cadastre("symbolize", profile, "-o", out))
+            expect(sorted(os.listdir(mount)) == before, f"symbolize: left {os.listdir(mount)} on a full disk")
+        finally:
+            subprocess.run(["umount", "-l", mount], check=False)
+
+
+def file_size_limit(scratch, _):
+    for limit in (0, 1024, 4096, 65536):
+        out = os.path.join(scratch, f"limit{limit}")
+        os.mkdir(out)
+        status, stdout, stderr, _ = record(out, "interval=1", preexec=lambda n=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (n, n)))
+        expect((status, stdout) == (0, ""), f"file size limit {limit}: target ended with {status}: {stderr!r}")
+        expect(stderr.count("\n") <= 1 and (not stderr or stderr.startswith("cadastre: ")), f"file size limit {limit}: stderr {stderr!r}")
+        expect(stderr or os.listdir(out), f"file size limit {limit}: no profile and no word about it")
+
+
+def bad_options(scratch, _):
+    for option in ("nosuch=1", "interval=abc", "memory=-5", "=", "interval=", "seed=x", "mode=999", "expect"):
+        out = os.path.join(scratch, "options")
+        os.makedirs(out, exist_ok=True)
+        status, stdout, stderr, _ = record(out, option)
+        expect((status, stdout) == (0, ""), f"option {option}: target ended with {status}")
+        expect(stderr.count("\n") == 1 and stderr.startswith("cadastre: "), f"option {option}: not one warning: {stderr!r}")
+
+
+def bad_usage(scratch, profile):
+    for command in (["nosuchcommand"], ["report"], ["report", profile, "--nosuch"], ["check", profile, "--max-unattributed", "x"],
+                    ["run"], ["report", profile, "--format", "nosuch"], ["report", profile, "--metric", "nosuch"], ["symbolize", profile]):
+        status, stdout, stderr, _ = cadastre(*command)
+        expect(status == 2, f"cadastre {' '.join(command)}: exit {status}, not 2")
+        expect(stdout == "" and stderr.strip(), f"cadastre {' '.join(command)}: stdout {stdout[:100]!r}, stderr {stderr[:100]!r}")
+    for status, command in ((127, ["/no/such/program"]), (126, [scratch])):
+        got, _, stderr, _ = cadastre("run", "--", *command)
+        expect(got == status, f"cadastre run -- {command[0]}: exit {got}, a shell says {status}: {stderr[:200]}")
+
+
+def main():
+    global arguments
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--cadastre", required=True)
+    parser.add_argument("--program", required=True, help="known_live")
+    arguments = parser.parse_args()
+    scratch = target.scratch_directory("bad-input")
+    try:
+        status, _, stderr, profile = record(scratch, "memory=1m")
+        if not expect(status == 0 and profile, f"the good run: {status} {stderr}"):
+            raise SystemExit(1)
+        for case in (bad_rules, rules_with_a_line_of_1_gb, bad_profiles, cut_profiles, unwritable_directories, full_disk,
+                     file_size_limit, bad_options, bad_usage):
+            try:
+                case(scratch, profile)
+            except Exception as error:  # one broken case must not hide the others
+                problems.append(f"{case.__name__}: {error!r}")
+    finally:
+        target.remove(scratch)
+        for problem in problems:
+            print(f"FAILED: {problem}")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
