@@ -85,7 +85,6 @@ class ProfileReader {
     CheckRegions();
     ReadLive();
     ReadSites();
-    ReadBuffers();
     ReadThreads();
     ReadLibraries();
     ReadStrings();
@@ -108,7 +107,6 @@ class ProfileReader {
   void CheckRegions();
   void ReadLive();
   void ReadSites();
-  void ReadBuffers();
   void ReadThreads();
   void ReadLibraries();
   void ReadStrings();

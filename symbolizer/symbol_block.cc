@@ -26,6 +26,14 @@ void PutVarint(uint64_t value, std::string* out) {
 
 uint32_t Crc(const std::string& text) { return crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size()); }
 
+uint32_t FlagsOf(const Frame& frame) {
+  uint32_t flags = 0;
+  if (frame.java) flags |= kSymbolJava;
+  if (frame.inlined) flags |= kSymbolInlined;
+  if (frame.resolved) flags |= kSymbolResolved;
+  return flags;
+}
+
 class StringTable {
  public:
   StringTable() { Number(""); }
@@ -127,9 +135,7 @@ std::string WriteSymbolBlock(const SymbolBlock& block) {
         PutVarint(strings.Number(*text), &body);
       }
       PutVarint(std::max(frame.line, 0), &body);
-      PutVarint((frame.java ? kSymbolJava : 0) | (frame.inlined ? kSymbolInlined : 0) |
-                    (frame.resolved ? kSymbolResolved : 0),
-                &body);
+      PutVarint(FlagsOf(frame), &body);
     }
   }
   PutVarint(block.warnings.size(), &body);
