@@ -28,7 +28,7 @@ def run_demo(args, java, interval, seed, out):
     profiles = target.profiles_of(out, outcome.pid)
     if not profiles:
         raise AssertionError(f"no profile of pid {outcome.pid} in {os.listdir(out)}")
-    document = target.report(args.cadastre, profiles[-1], "--rules", args.rules, "--top", "0")
+    document = target.report(args.cadastre, profiles[-1], "--rules", args.rules)
     os.unlink(profiles[-1])
     return side_by_side.truths(outcome.stdout), document
 

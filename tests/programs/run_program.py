@@ -62,7 +62,7 @@ def compare_profile(args, name, outcome, out, stated):
     profiles = target.profiles_of(out, outcome.pid, os.path.basename(args.program))
     if not profiles:
         return [f"no profile of pid {outcome.pid} in {os.listdir(out)}"]
-    document = target.report(args.cadastre, profiles[-1], "--top", "0")
+    document = target.report(args.cadastre, profiles[-1])
     problems = []
     if document["losses"]["dropped_samples"]:
         problems.append(f"{document['losses']['dropped_samples']} samples were dropped")
