@@ -1,9 +1,10 @@
 // Captures the stack of the calling thread as raw frame words (profile_format.h, FrameTag), leaf first.
 //
-// Thread- and signal-safety: callable from any hook: no lock, no allocation, no loader lock, no system call on the usual path, no libc call that
-// is not a plain memory function. Not re-entrant per thread: the caller holds the re-entry guard (a nested capture takes the leaf only).
-// Stack use: at most 3 KiB where every pc is cached, 6 KiB otherwise; with less left it takes the leaf alone and says so in flags.
-// Errors: none; what could not be walked is marked in flags (format::SiteFlags).
+// Thread- and signal-safety: callable from any hook: no lock, no allocation, no loader lock, no system call on the
+// usual path, no libc call that is not a plain memory function. Not re-entrant per thread: the caller holds the
+// re-entry guard (a nested capture takes the leaf only). Stack use: at most 3 KiB where every pc is cached, 6 KiB
+// otherwise; with less left it takes the leaf alone and says so in flags. Errors: none; what could not be walked is
+// marked in flags (format::SiteFlags).
 #ifndef CADASTRE_INTERPOSER_STACK_CAPTURE_H_
 #define CADASTRE_INTERPOSER_STACK_CAPTURE_H_
 
@@ -11,8 +12,8 @@
 
 namespace cadastre {
 
-// The caller's registers at the moment it called the hook, as if the hook had just returned: pc is the return address, sp the
-// value of rsp after the return. Callee-saved registers hold the caller's values.
+// The caller's registers at the moment it called the hook, as if the hook had just returned: pc is the return address,
+// sp the value of rsp after the return. Callee-saved registers hold the caller's values.
 struct EntryRegisters {
   uint64_t pc, sp, rbp, rbx, r12, r13, r14, r15;
 };
@@ -20,7 +21,9 @@ struct EntryRegisters {
 // Depth limit: frames beyond it are cut from the root end and the stack is marked kSiteTruncatedDepth.
 inline constexpr uint32_t kMaxFrames = 256;
 
-// Bounds of the stack that the thread runs on: reads outside [sp, high) never happen. low == 0: not known.
+// The thread's own stack; low == 0: not known. If sp lies in it, reads outside [sp, high) never happen. If not
+// (alternate signal stack, coroutine), the memory above sp is probed (stack_memory.h). A walk that crosses a signal
+// frame decides again with the interrupted sp.
 struct StackBounds {
   uint64_t low, high;
 };
@@ -32,7 +35,8 @@ uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds
 // Only the leaf (registers.pc) as a frame word.
 uint64_t CaptureLeaf(const EntryRegisters& registers);
 
-// From the constructor, outside any hook: loads libunwind (private copy, RTLD_LOCAL) if it is there. Without it rules alone serve.
+// From the constructor, outside any hook: loads libunwind (private copy, RTLD_LOCAL) if it is there. Without it rules
+// alone serve.
 void StackCaptureInit();
 bool StackCaptureHasLibunwind();
 

@@ -1,0 +1,398 @@
+#include "interposer/library_map.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+
+#include <atomic>
+
+#include "interposer/elf_lookup.h"
+#include "interposer/profile_file.h"
+#include "interposer/profile_format.h"
+#include "interposer/raw_syscall.h"
+
+namespace cadastre {
+namespace {
+
+constexpr uint64_t kPageMask = format::kPageBytes - 1;
+constexpr uint32_t kPathBytes = 512 << 10;  // 4,096 libraries of 128 bytes; untouched pages cost nothing
+constexpr uint32_t kBuildIdBytes = sizeof(format::LibraryRecord::build_id);
+
+// glibc's struct dl_find_object (bits/dl_find_object.h, 2.35), written down so that we build against older headers too.
+struct LoadedObject {
+  unsigned long long flags;
+  void* map_start;
+  void* map_end;
+  link_map* map;
+  void* eh_frame;
+  unsigned long long reserved[7];
+};
+using FindObjectFunction = int (*)(void*, LoadedObject*);
+
+// Everything known about one library. Written once by the thread that claimed the slot, before `end` is published.
+struct Library {
+  LibraryEntry entry;
+  const char* path;
+  uint32_t path_length;
+  uint32_t build_id_length;
+  uint8_t build_id[kBuildIdBytes];
+  const link_map* map;  // compared, never followed
+  uint64_t loaded_ns;   // CLOCK_MONOTONIC
+};
+
+// The index is the place in these arrays; 0 is not used. g_start claims a slot (0 = free), g_end publishes it (0 =
+// being written, or retired).
+std::atomic<uint64_t> g_start[kMaxLibraries];
+std::atomic<uint64_t> g_end[kMaxLibraries];
+std::atomic<uint64_t> g_unloaded_ns[kMaxLibraries];  // 0 = loaded or being written
+Library g_libraries[kMaxLibraries];
+std::atomic<uint32_t> g_count{1};  // highest claimed index + 1
+
+char g_path_bytes[kPathBytes];
+std::atomic<uint32_t> g_path_used{0};
+
+std::atomic<uint32_t> g_generation{1};
+std::atomic<uint32_t> g_closing{0};
+FindObjectFunction g_find_object = nullptr;
+uint64_t g_vdso_start = 0;
+char g_executable_path[4096];
+
+uint64_t MonotonicNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint64_t SinceStart(uint64_t monotonic_ns) {
+  uint64_t start = g_profile.header->start_monotonic_ns;
+  return monotonic_ns > start ? monotonic_ns - start : 1;
+}
+
+const char* KeepPath(const char* path, uint32_t length) {
+  uint32_t at = g_path_used.fetch_add(length + 1, std::memory_order_relaxed);  // with its NUL
+  if (at > kPathBytes || length >= kPathBytes - at) {
+    g_path_used.store(kPathBytes, std::memory_order_relaxed);
+    return nullptr;
+  }
+  memcpy(g_path_bytes + at, path, length);
+  return g_path_bytes + at;
+}
+
+// The build id is a note of type NT_GNU_BUILD_ID by "GNU".
+void ReadBuildId(uint64_t note, uint64_t bytes, Library* library) {
+  while (bytes >= sizeof(ElfW(Nhdr))) {
+    auto* header = reinterpret_cast<const ElfW(Nhdr)*>(note);
+    uint64_t name_bytes = (static_cast<uint64_t>(header->n_namesz) + 3) & ~3ull;
+    uint64_t body_bytes = (static_cast<uint64_t>(header->n_descsz) + 3) & ~3ull;
+    uint64_t total = sizeof(*header) + name_bytes + body_bytes;
+    if (total > bytes) return;
+    if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 && memcmp(header + 1, "GNU", 4) == 0) {
+      uint32_t length = header->n_descsz < kBuildIdBytes ? header->n_descsz : kBuildIdBytes;
+      memcpy(library->build_id, reinterpret_cast<const uint8_t*>(header + 1) + name_bytes, length);
+      library->build_id_length = length;
+      return;
+    }
+    note += total;
+    bytes -= total;
+  }
+}
+
+// Fills range, tables and build id from program headers in memory.
+void ReadProgramHeaders(uint64_t bias, const ElfW(Phdr) * headers, uint32_t count, Library* library) {
+  LibraryEntry& entry = library->entry;
+  entry.bias = bias;
+  entry.start = ~0ull;
+  entry.end = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (headers[i].p_type != PT_LOAD || headers[i].p_memsz == 0) continue;
+    uint64_t start = (bias + headers[i].p_vaddr) & ~kPageMask;
+    uint64_t end = (bias + headers[i].p_vaddr + headers[i].p_memsz + kPageMask) & ~kPageMask;
+    if (start < entry.start) entry.start = start;
+    if (end > entry.end) entry.end = end;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t address = bias + headers[i].p_vaddr;
+    bool inside = address >= entry.start && headers[i].p_memsz <= entry.end - entry.start &&
+                  address <= entry.end - headers[i].p_memsz;
+    if (!inside) continue;
+    if (headers[i].p_type == PT_NOTE && library->build_id_length == 0)
+      ReadBuildId(address, headers[i].p_memsz, library);
+    if (headers[i].p_type == PT_GNU_EH_FRAME) {
+      entry.eh_frame_hdr = reinterpret_cast<const uint8_t*>(address);
+      entry.eh_frame_hdr_bytes = headers[i].p_memsz;
+    }
+  }
+  // Only the file's own bytes of a readable segment: past them a page may be missing.
+  for (uint32_t i = 0; i < count && entry.eh_frame_hdr != nullptr; i++) {
+    uint64_t start = bias + headers[i].p_vaddr, hdr = reinterpret_cast<uint64_t>(entry.eh_frame_hdr);
+    if (headers[i].p_type != PT_LOAD || (headers[i].p_flags & PF_R) == 0) continue;
+    if (hdr >= start && hdr < start + headers[i].p_filesz) {
+      entry.tables_start = start;
+      entry.tables_end = start + headers[i].p_filesz;
+    }
+  }
+  if (entry.tables_end == 0) entry.eh_frame_hdr = nullptr;
+  auto self = reinterpret_cast<uint64_t>(&g_libraries);
+  if (self >= entry.start && self < entry.end) entry.flags |= format::kLibraryIsCadastre;
+  if (g_vdso_start != 0 && entry.start == g_vdso_start) entry.flags |= format::kLibraryIsVdso;
+}
+
+// The loader gives a link map and the mapping; the program headers lie behind the ELF header at its start.
+bool ReadLoadedObject(const LoadedObject& object, Library* library) {
+  auto* elf = static_cast<const ElfW(Ehdr)*>(object.map_start);
+  auto start = reinterpret_cast<uint64_t>(object.map_start), end = reinterpret_cast<uint64_t>(object.map_end);
+  if (end - start < format::kPageBytes) return false;
+  const bool headers_known = memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 && elf->e_phentsize == sizeof(ElfW(Phdr)) &&
+                             elf->e_phoff < format::kPageBytes &&
+                             elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) <= format::kPageBytes;
+  if (headers_known) {
+    ReadProgramHeaders(object.map->l_addr, reinterpret_cast<const ElfW(Phdr)*>(start + elf->e_phoff), elf->e_phnum,
+                       library);
+  }
+  library->entry.bias = object.map->l_addr;
+  library->entry.start = start;
+  library->entry.end = end;
+  library->map = object.map;
+  library->path = object.map->l_name;
+  library->path_length = object.map->l_name ? static_cast<uint32_t>(strlen(object.map->l_name)) : 0;
+  return true;
+}
+
+bool IsSameLibrary(const Library& a, const Library& b) {
+  return a.entry.bias == b.entry.bias && a.entry.start == b.entry.start && a.entry.end == b.entry.end &&
+         a.entry.eh_frame_hdr == b.entry.eh_frame_hdr && a.build_id_length == b.build_id_length &&
+         memcmp(a.build_id, b.build_id, kBuildIdBytes) == 0 && a.path_length == b.path_length &&
+         (a.path_length == 0 || (a.path != nullptr && memcmp(a.path, b.path, a.path_length) == 0));
+}
+
+void WriteRecord(uint32_t index) {
+  if (!ProfileIsOpen()) return;
+  if (index >= g_profile.library_capacity ||
+      !ProfileEnsure(&g_profile.libraries[index], sizeof(format::LibraryRecord))) {
+    __atomic_fetch_add(&g_profile.header->counters.libraries_full, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  format::LibraryRecord* record = &g_profile.libraries[index];
+  const Library& library = g_libraries[index];
+  uint32_t expected = format::kFree;
+  if (!__atomic_compare_exchange_n(&record->state, &expected, format::kWriting, false, __ATOMIC_ACQUIRE,
+                                   __ATOMIC_RELAXED)) {
+    return;  // another thread has written it, or is at it
+  }
+  record->path = library.path_length != 0 ? ProfileAddString(library.path, library.path_length) : 0;
+  record->bias = library.entry.bias;
+  record->start = library.entry.start;
+  record->end = library.entry.end;
+  record->loaded_ns = SinceStart(library.loaded_ns);
+  record->build_id_length = library.build_id_length;
+  record->flags = library.entry.flags;
+  memcpy(record->build_id, library.build_id, kBuildIdBytes);
+  uint64_t unloaded = g_unloaded_ns[index].load(std::memory_order_acquire);
+  __atomic_store_n(&record->unloaded_ns, unloaded == 0 ? 0 : SinceStart(unloaded), __ATOMIC_RELAXED);
+  __atomic_store_n(&record->state, format::kReady, __ATOMIC_RELEASE);
+}
+
+// Retired or back again: the one field of a written record that changes.
+void WriteUnloaded(uint32_t index, uint64_t unloaded) {
+  if (!ProfileIsOpen() || index >= g_profile.library_capacity) return;
+  format::LibraryRecord* record = &g_profile.libraries[index];
+  if (!ProfileEnsure(record, sizeof(*record))) return;
+  if (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == format::kFree)
+    return;  // WriteRecord will read g_unloaded_ns
+  __atomic_store_n(&record->unloaded_ns, unloaded == 0 ? 0 : SinceStart(unloaded), __ATOMIC_RELAXED);
+}
+
+void Retire(uint32_t index) {
+  if (g_end[index].exchange(0, std::memory_order_acq_rel) == 0) return;
+  uint64_t now = MonotonicNs();
+  g_unloaded_ns[index].store(now, std::memory_order_release);
+  g_generation.fetch_add(1, std::memory_order_acq_rel);
+  WriteUnloaded(index, now);
+}
+
+// Finds or makes the slot of `library` and returns its index, 0 if the table is full. The claim itself publishes the
+// key, so a thread that loses the race knows the index at once and waits for nothing: it has read the same facts for
+// itself.
+uint32_t AddLibrary(Library* library) {
+  const uint64_t start = library->entry.start;
+  for (uint32_t index = 1; index < kMaxLibraries; index++) {
+    uint64_t claimed = g_start[index].load(std::memory_order_acquire);
+    if (claimed == 0 && g_start[index].compare_exchange_strong(claimed, start, std::memory_order_acq_rel)) {
+      library->entry.index = index;
+      uint32_t count = g_count.load(std::memory_order_relaxed);
+      while (count <= index && !g_count.compare_exchange_weak(count, index + 1, std::memory_order_acq_rel)) {
+      }
+      library->path = KeepPath(library->path, library->path_length);
+      if (library->path == nullptr) library->path_length = 0;
+      library->loaded_ns = MonotonicNs();
+      g_libraries[index] = *library;
+      g_end[index].store(library->entry.end, std::memory_order_release);
+      WriteRecord(index);
+      return index;
+    }
+    if (claimed != start) continue;
+    if (g_end[index].load(std::memory_order_acquire) == 0 &&
+        g_unloaded_ns[index].load(std::memory_order_acquire) == 0) {
+      library->entry.index = index;  // being written by another thread at this moment
+      return index;
+    }
+    if (!IsSameLibrary(g_libraries[index], *library)) continue;
+    library->entry.index = index;
+    if (g_end[index].load(std::memory_order_acquire) == 0) {  // it was unloaded and has come back
+      g_libraries[index].map = library->map;
+      g_unloaded_ns[index].store(0, std::memory_order_release);
+      g_end[index].store(library->entry.end, std::memory_order_release);
+      WriteUnloaded(index, 0);
+    }
+    return index;
+  }
+  if (ProfileIsOpen()) __atomic_fetch_add(&g_profile.header->counters.libraries_full, 1, __ATOMIC_RELAXED);
+  return 0;
+}
+
+bool AskLoader(uint64_t pc, LoadedObject* object) {
+  return g_find_object != nullptr && g_find_object(reinterpret_cast<void*>(pc), object) == 0 && object->map != nullptr;
+}
+
+bool IsWhatLoaderSays(const Library& library, const LoadedObject& object) {
+  return library.map == object.map && library.entry.start == reinterpret_cast<uint64_t>(object.map_start) &&
+         library.entry.end == reinterpret_cast<uint64_t>(object.map_end) &&
+         (object.eh_frame == nullptr || library.entry.eh_frame_hdr == object.eh_frame);
+}
+
+struct Visitor {
+  bool at_start;
+  bool seen[kMaxLibraries];  // by index, when asking who is still there
+};
+
+int Visit(dl_phdr_info* info, size_t, void* data) {
+  auto* visitor = static_cast<Visitor*>(data);
+  Library library = {};
+  ReadProgramHeaders(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, &library);
+  if (library.entry.end == 0) return 0;
+  LoadedObject object;
+  if (AskLoader(library.entry.start, &object)) {
+    library.map = object.map;
+    library.entry.start =
+        reinterpret_cast<uint64_t>(object.map_start);  // the loader's own idea of the range, as in hooks
+    library.entry.end = reinterpret_cast<uint64_t>(object.map_end);
+  }
+  const char* name = info->dlpi_name != nullptr ? info->dlpi_name : "";
+  const bool is_executable = visitor->at_start && g_count.load(std::memory_order_relaxed) == 1;
+  if (is_executable) {
+    library.entry.flags |= format::kLibraryIsExecutable;
+    if (name[0] == 0) name = g_executable_path;
+  }
+  if (library.entry.flags & format::kLibraryIsVdso) name = "";
+  library.path = name;
+  library.path_length = static_cast<uint32_t>(strlen(name));
+  library.entry.permanent = visitor->at_start;
+  uint32_t index = AddLibrary(&library);
+  if (index != 0) visitor->seen[index] = true;
+  return 0;
+}
+
+// Started as `ld.so ./program`, /proc/self/exe names the loader: then the kernel loaded no interpreter and AT_BASE is
+// 0.
+void FindExecutablePath() {
+  long length = RawSyscall(SYS_readlink, reinterpret_cast<long>("/proc/self/exe"),
+                           reinterpret_cast<long>(g_executable_path), sizeof(g_executable_path) - 1);
+  if (IsSyscallError(length)) length = 0;
+  g_executable_path[length] = 0;
+  if (getauxval(AT_BASE) == 0) g_executable_path[0] = 0;
+}
+
+Visitor g_visitor;  // too large for a stack; Init and the callers below are serialised by g_visiting
+std::atomic<bool> g_visiting{false};
+
+}  // namespace
+
+void LibraryMapInit() {
+  g_find_object = reinterpret_cast<FindObjectFunction>(FindLoadedFunction("_dl_find_object"));
+  g_vdso_start = getauxval(AT_SYSINFO_EHDR);
+  FindExecutablePath();
+  g_visiting.store(true, std::memory_order_relaxed);
+  g_visitor.at_start = true;
+  dl_iterate_phdr(Visit, &g_visitor);
+  g_visiting.store(false, std::memory_order_release);
+}
+
+void LibraryMapRefresh() {
+  if (g_visiting.exchange(true, std::memory_order_acquire)) return;  // somebody else is at it
+  memset(&g_visitor, 0, sizeof(g_visitor));
+  const uint32_t count = g_count.load(std::memory_order_acquire);
+  dl_iterate_phdr(Visit, &g_visitor);
+  for (uint32_t index = 1; index < count && g_find_object == nullptr; index++) {
+    if (!g_libraries[index].entry.permanent && !g_visitor.seen[index]) Retire(index);
+  }
+  g_visiting.store(false, std::memory_order_release);
+}
+
+void LibraryMapBeforeDlclose() { g_closing.fetch_add(1, std::memory_order_acq_rel); }
+
+void LibraryMapAfterDlclose() {
+  const uint32_t count = g_count.load(std::memory_order_acquire);
+  if (g_find_object == nullptr) {
+    LibraryMapRefresh();
+  } else {
+    // Asked one by one and not by dl_iterate_phdr, which knows only the libraries of the caller's namespace (dlmopen).
+    for (uint32_t index = 1; index < count; index++) {
+      uint64_t end = g_end[index].load(std::memory_order_acquire);
+      if (end == 0 || g_libraries[index].entry.permanent) continue;
+      LoadedObject object;
+      if (!AskLoader(g_start[index].load(std::memory_order_relaxed), &object) ||
+          !IsWhatLoaderSays(g_libraries[index], object)) {
+        Retire(index);
+      }
+    }
+  }
+  g_closing.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+uint32_t LibraryMapGeneration() { return g_generation.load(std::memory_order_acquire); }
+
+bool IsLibraryStillLoaded(uint32_t index, uint64_t pc) {
+  if (g_end[index].load(std::memory_order_acquire) == 0) return false;
+  if (g_find_object == nullptr) return g_closing.load(std::memory_order_acquire) == 0;
+  LoadedObject object;
+  if (AskLoader(pc, &object) && IsWhatLoaderSays(g_libraries[index], object)) return true;
+  Retire(index);
+  return false;
+}
+
+bool LookupLibrary(uint64_t pc, LibraryEntry* entry) {
+  // Newest first: where two entries claim one address, the younger is right.
+  for (uint32_t index = g_count.load(std::memory_order_acquire) - 1; index != 0; index--) {
+    uint64_t end = g_end[index].load(std::memory_order_acquire);
+    if (pc >= end || pc < g_start[index].load(std::memory_order_relaxed)) continue;
+    if (!g_libraries[index].entry.permanent && g_find_object != nullptr && !IsLibraryStillLoaded(index, pc)) continue;
+    *entry = g_libraries[index].entry;
+    return true;
+  }
+  LoadedObject object;
+  Library library;
+  memset(&library, 0, sizeof(library));
+  if (!AskLoader(pc, &object) || !ReadLoadedObject(object, &library)) return false;
+  if (AddLibrary(&library) == 0) return false;
+  *entry = library.entry;
+  return true;
+}
+
+const char* LibraryPath(uint32_t index) {
+  const char* path = index != 0 && index < kMaxLibraries ? g_libraries[index].path : nullptr;
+  return path != nullptr ? path : "";
+}
+
+void LibraryMapPublish() {
+  const uint32_t count = g_count.load(std::memory_order_acquire);
+  for (uint32_t index = 1; index < count; index++) {
+    // The one that is being written at this moment sees the open profile itself.
+    bool whole =
+        g_end[index].load(std::memory_order_acquire) != 0 || g_unloaded_ns[index].load(std::memory_order_acquire) != 0;
+    if (whole) WriteRecord(index);
+  }
+}
+
+}  // namespace cadastre

@@ -1,0 +1,108 @@
+#include "interposer/rule_cache.h"
+
+#include <sys/mman.h>
+
+#include "interposer/raw_syscall.h"
+
+namespace cadastre {
+
+namespace rule_cache_internal {
+std::atomic<Table*> g_table{nullptr};
+}  // namespace rule_cache_internal
+
+namespace {
+
+using rule_cache_internal::Entry;
+using rule_cache_internal::g_table;
+using rule_cache_internal::HashKey;
+using rule_cache_internal::kBusy;
+using rule_cache_internal::kProbes;
+using rule_cache_internal::Table;
+
+constexpr uint64_t kFirstEntries = 1 << 12;
+constexpr uint64_t kMostEntries = 1 << 17;
+
+std::atomic<bool> g_growing{false};
+
+uint64_t TableBytes(uint64_t entries) { return sizeof(Table) + (entries - 1) * sizeof(Entry); }
+
+// One thread at a time; the others go on with the table they have.
+void Grow(Table* old_table) {
+  if (g_growing.exchange(true, std::memory_order_acquire)) return;
+  if (g_table.load(std::memory_order_relaxed) == old_table) {
+    uint64_t entries = old_table == nullptr ? kFirstEntries : 2 * (old_table->mask + 1);
+    long memory = RawSyscall(SYS_mmap, 0, static_cast<long>(TableBytes(entries)), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!IsSyscallError(memory)) {
+      auto* table = reinterpret_cast<Table*>(memory);
+      table->mask = entries - 1;
+      g_table.store(table, std::memory_order_release);
+      // All zero reads as "never used"; the first page keeps the mask that readers need.
+      if (old_table != nullptr) {
+        RawSyscall(SYS_madvise, reinterpret_cast<long>(old_table) + 4096,
+                   static_cast<long>((TableBytes(old_table->mask + 1) - 4096) & ~4095ull), MADV_DONTNEED);
+      }
+    }
+  }
+  g_growing.store(false, std::memory_order_release);
+}
+
+uint64_t PackRule(const UnwindRule& rule) {
+  return static_cast<uint32_t>(rule.cfa_offset) | static_cast<uint64_t>(static_cast<uint16_t>(rule.rbp_offset)) << 32 |
+         static_cast<uint64_t>(rule.kind) << 48 | static_cast<uint64_t>(rule.saved_rbp) << 52 |
+         static_cast<uint64_t>(rule.cfa_addend) << 56;
+}
+
+// Takes the entry if it is free (or, with `replace`, whatever it holds). False: somebody else is writing it.
+bool Claim(Entry* entry, uint64_t expected) {
+  return expected != kBusy && entry->key.compare_exchange_strong(expected, kBusy, std::memory_order_acquire);
+}
+
+}  // namespace
+
+void RuleCacheInit() {
+  if (g_table.load(std::memory_order_acquire) == nullptr) Grow(nullptr);
+}
+
+void RuleCacheInsert(uint64_t pc, bool exact, const CachedRule& cached) {
+  Table* table = g_table.load(std::memory_order_acquire);
+  const bool is_full = table != nullptr && table->mask + 1 < kMostEntries &&
+                       table->used.load(std::memory_order_relaxed) > (table->mask + 1) / 4 * 3;
+  if (table == nullptr || is_full) {
+    Grow(table);
+    table = g_table.load(std::memory_order_acquire);
+    if (table == nullptr) return;
+  }
+  const uint64_t key = (pc << 1) | (exact ? 1 : 0);
+  const uint64_t hash = HashKey(key);
+  Entry* target = nullptr;
+  for (uint64_t probe = 0; probe < kProbes; probe++) {
+    Entry& entry = table->entries[(hash + probe) & table->mask];
+    uint64_t found = entry.key.load(std::memory_order_relaxed);
+    if (found != 0 && found != key) continue;
+    if (!Claim(&entry, found)) return;
+    if (found == 0) table->used.fetch_add(1, std::memory_order_relaxed);
+    target = &entry;
+    break;
+  }
+  if (target == nullptr) {  // all taken: one of them, picked by the upper hash bits, gives way
+    target = &table->entries[(hash + (hash >> 60) % kProbes) & table->mask];
+    if (!Claim(target, target->key.load(std::memory_order_relaxed))) return;
+  }
+  // The claim must be visible before the words change, the words before the key.
+  std::atomic_thread_fence(std::memory_order_release);
+  target->rule.store(PackRule(cached.rule), std::memory_order_relaxed);
+  target->frame.store(cached.frame, std::memory_order_relaxed);
+  target->owner.store(
+      cached.library | static_cast<uint64_t>(cached.permanent) << 32 | static_cast<uint64_t>(cached.is_own_code) << 33,
+      std::memory_order_relaxed);
+  target->key.store(key, std::memory_order_release);
+}
+
+RuleCacheUse RuleCacheCount() {
+  Table* table = g_table.load(std::memory_order_acquire);
+  if (table == nullptr) return {0, 0};
+  return {table->used.load(std::memory_order_relaxed), table->mask + 1};
+}
+
+}  // namespace cadastre

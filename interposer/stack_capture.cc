@@ -1,0 +1,192 @@
+#include "interposer/stack_capture.h"
+
+#include "interposer/eh_frame.h"
+#include "interposer/library_map.h"
+#include "interposer/profile_format.h"
+#include "interposer/rule_cache.h"
+#include "interposer/stack_memory.h"
+#include "interposer/stack_unwind.h"
+#include "interposer/unwind_rules.h"
+
+namespace cadastre {
+namespace {
+
+// Frames that are not recorded (our own) count as steps too, so a walk ends whatever it meets.
+constexpr uint32_t kMaxSteps = 2 * kMaxFrames;
+constexpr uint32_t kMaxSignalFrames = 16;
+// Each time libunwind begins at the leaf again.
+constexpr uint32_t kMaxLibrarySteps = 8;
+
+struct Frame {
+  uint64_t pc, sp, rbp;
+  bool exact;  // interrupted by a signal: pc is the instruction itself, not a return address
+};
+
+// The libraries that the loader has confirmed during this walk; most stacks cross two or three.
+class ConfirmedLibraries {
+ public:
+  bool Confirm(uint32_t index, uint64_t pc) {
+    for (uint32_t known : known_) {
+      if (known == index) return true;
+    }
+    if (!IsLibraryStillLoaded(index, pc)) return false;
+    known_[next_++ % 4] = index;
+    return true;
+  }
+
+ private:
+  uint32_t known_[4] = {};
+  uint32_t next_ = 0;
+};
+
+// What is looked up is the call, not what follows it.
+uint64_t LookupPc(uint64_t pc, bool exact) { return exact ? pc : pc - 1; }
+
+__attribute__((noinline)) void FindRuleSlow(uint64_t pc, bool exact, CachedRule* cached) {
+  *cached = CachedRule{};
+  LibraryEntry library;
+  if (!LookupLibrary(LookupPc(pc, exact), &library) || library.index >= format::kFrameLibraryLimit) {
+    // Not remembered: generated code comes and goes without notice.
+    cached->frame = format::MakeUnknownFrame(exact ? format::kFrameUnknownExact : format::kFrameUnknown, pc);
+    return;
+  }
+  FrameTable table;
+  if (FindFrameTable(library, LookupPc(pc, exact), &table)) cached->rule = BuildUnwindRule(table, LookupPc(pc, exact));
+  // The trampoline's pc is the address that the kernel made the handler return to: nothing called from before it.
+  exact = exact || cached->rule.kind == kUnwindSignal;
+  cached->frame =
+      format::MakeLibraryFrame(exact ? format::kFrameExact : format::kFrameReturn, library.index, pc - library.bias);
+  cached->library = library.index;
+  cached->permanent = library.permanent;
+  cached->is_own_code = (library.flags & format::kLibraryIsCadastre) != 0;
+}
+
+__attribute__((always_inline)) inline void FindRule(uint64_t pc, bool exact, ConfirmedLibraries* confirmed,
+                                                    CachedRule* cached) {
+  if (__builtin_expect(RuleCacheFind(pc, exact, cached), 1)) {
+    if (__builtin_expect(cached->permanent, 1) || confirmed->Confirm(cached->library, LookupPc(pc, exact))) return;
+  }
+  FindRuleSlow(pc, exact, cached);
+  if (cached->library != 0) RuleCacheInsert(pc, exact, *cached);
+}
+
+enum StepResult { kStepped, kStackEnded, kMemoryEnded, kUnknownEnded };
+
+// Applies a rule that needs no more than rsp, rbp and the stack.
+__attribute__((always_inline)) inline StepResult StepByRule(const UnwindRule& rule, StackMemory* memory, Frame* frame) {
+  uint64_t cfa;
+  const uint64_t base = rule.kind == kUnwindFromRbp || rule.kind == kUnwindRbpDeref ? frame->rbp : frame->sp;
+  cfa = base + static_cast<uint64_t>(static_cast<int64_t>(rule.cfa_offset));
+  if (__builtin_expect(rule.kind >= kUnwindRspDeref, 0)) {
+    if (!memory->Read(cfa, &cfa)) return kMemoryEnded;
+    cfa += rule.cfa_addend;
+  }
+  // Progress: each frame lies above the one it called. This alone makes loops impossible.
+  uint64_t pc, rbp = frame->rbp;
+  if (__builtin_expect(cfa <= frame->sp, 0) || !memory->Read(cfa - 8, &pc)) return kMemoryEnded;
+  if (rule.saved_rbp != kRbpUnchanged) {
+    uint64_t at =
+        (rule.saved_rbp == kRbpAtCfa ? cfa : frame->rbp) + static_cast<uint64_t>(static_cast<int64_t>(rule.rbp_offset));
+    if (!memory->Read(at, &rbp)) return kMemoryEnded;
+  }
+  memory->Ascend(cfa);
+  *frame = {pc, cfa, rbp, false};
+  return pc == 0 ? kStackEnded : kStepped;
+}
+
+// The handler has returned to the trampoline: rsp points to the ucontext. The interrupted code may have run on another
+// stack.
+StepResult StepOverSignal(StackMemory* memory, Frame* frame) {
+  Frame interrupted = {0, 0, 0, true};
+  if (!memory->Read(frame->sp + kUcontextRip, &interrupted.pc) ||
+      !memory->Read(frame->sp + kUcontextRsp, &interrupted.sp) ||
+      !memory->Read(frame->sp + kUcontextRbp, &interrupted.rbp) || !memory->Switch(interrupted.sp)) {
+    return kMemoryEnded;
+  }
+  *frame = interrupted;
+  return kStepped;
+}
+
+__attribute__((noinline)) StepResult StepByLibrary(const EntryRegisters& registers, uint32_t steps, StackMemory* memory,
+                                                   Frame* frame) {
+  UnwoundFrame next;
+  if (!StackUnwindStep(registers, steps, memory, &next)) return kUnknownEnded;
+  if (next.pc == 0) return kStackEnded;
+  if (next.exact) {
+    if (!memory->Switch(next.sp)) return kMemoryEnded;
+  } else {
+    if (next.sp <= frame->sp) return kMemoryEnded;
+    memory->Ascend(next.sp);
+  }
+  *frame = {next.pc, next.sp, next.rbp, next.exact};
+  return kStepped;
+}
+
+}  // namespace
+
+uint64_t CaptureLeaf(const EntryRegisters& registers) {
+  ConfirmedLibraries confirmed;
+  CachedRule cached;
+  FindRule(registers.pc, false, &confirmed, &cached);
+  return cached.frame;
+}
+
+uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames, uint32_t capacity,
+                      uint32_t* flags) {
+  *flags = 0;
+  if (capacity == 0) return 0;
+  StackMemory memory;
+  if (!memory.Start(registers.sp, bounds)) {
+    *flags = format::kSiteTruncatedSmallStack;
+    frames[0] = CaptureLeaf(registers);
+    return 1;
+  }
+  Frame frame = {registers.pc, registers.sp, registers.rbp, false};
+  ConfirmedLibraries confirmed;
+  uint32_t count = 0, signal_frames = 0, library_steps = 0;
+  for (uint32_t steps = 1; steps <= kMaxSteps; steps++) {
+    CachedRule cached;
+    FindRule(frame.pc, frame.exact, &confirmed, &cached);
+    if (!cached.is_own_code) {
+      if (count == capacity) break;
+      frames[count++] = cached.frame;
+    }
+    StepResult result = kUnknownEnded;
+    switch (cached.rule.kind) {
+      case kUnwindFromRsp:
+      case kUnwindFromRbp:
+      case kUnwindRspDeref:
+      case kUnwindRbpDeref:
+        result = StepByRule(cached.rule, &memory, &frame);
+        break;
+      case kUnwindEnd:
+        return count;
+      case kUnwindSignal:
+        if (++signal_frames <= kMaxSignalFrames) result = StepOverSignal(&memory, &frame);
+        break;
+      case kUnwindByLibrary:
+        if (++library_steps <= kMaxLibrarySteps) result = StepByLibrary(registers, steps, &memory, &frame);
+        break;
+      case kUnwindNoTable:
+        break;
+    }
+    if (__builtin_expect(result == kStepped, 1)) continue;
+    if (result == kMemoryEnded) *flags = format::kSiteTruncatedMemory;
+    if (result == kUnknownEnded) *flags = format::kSiteTruncatedUnknownPc;
+    return count;
+  }
+  *flags = format::kSiteTruncatedDepth;
+  return count;
+}
+
+void StackCaptureInit() {
+  RuleCacheInit();
+  LibraryEntry own;
+  const auto own_code = reinterpret_cast<uint64_t>(&StackCaptureInit);
+  if (LookupLibrary(own_code, &own)) StackUnwindInit(LibraryPath(own.index));
+  LibraryMapRefresh();  // libcadastre-unwind.so is loaded now
+}
+
+bool StackCaptureHasLibunwind() { return StackUnwindAvailable(); }
+
+}  // namespace cadastre

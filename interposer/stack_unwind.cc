@@ -1,0 +1,217 @@
+#include "interposer/stack_unwind.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <libunwind.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "interposer/elf_lookup.h"
+#include "interposer/library_map.h"
+#include "interposer/raw_syscall.h"
+
+namespace cadastre {
+namespace {
+
+constexpr char kLibraryName[] = "libcadastre-unwind.so";
+
+// Found by name in our copy, never linked: libunwind.h names these functions by macros, _Ux86_64_init_remote and so on.
+#define CADASTRE_UNWIND_NAME_(function) #function
+#define CADASTRE_UNWIND_NAME(function) CADASTRE_UNWIND_NAME_(function)
+decltype(&unw_init_remote) g_start;
+decltype(&unw_step) g_step;
+decltype(&unw_get_reg) g_register;
+decltype(&unw_is_signal_frame) g_is_signal_frame;
+int (*g_search_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t*, unw_proc_info_t*, int, void*);
+// Set last.
+unw_addr_space_t g_space = nullptr;
+unw_accessors_t g_accessors;
+
+struct Context {
+  const EntryRegisters* registers;
+  StackMemory* memory;
+  uint64_t tables_start, tables_end;  // of the library that the current pc lies in
+};
+
+// Not -UNW_ENOINFO: on that unw_step would go on by frame pointer, guessing.
+constexpr int kNoTable = -UNW_EBADFRAME;
+
+// Where the search table begins, if .eh_frame_hdr has the one shape that libunwind can search: version 1, pcrel sdata4,
+// udata4, datarel sdata4. Two words: {version and encodings, eh_frame}, {row count}.
+bool FindSearchTable(const LibraryEntry& library, unw_dyn_info_t* table) {
+  if (library.eh_frame_hdr == nullptr || library.eh_frame_hdr_bytes < 12) return false;
+  uint32_t words[3];
+  memcpy(words, library.eh_frame_hdr, sizeof(words));
+  const bool usual = words[0] == 0x3b031b01;
+  if (!usual || words[2] > (library.tables_end - reinterpret_cast<uint64_t>(library.eh_frame_hdr) - 12) / 8)
+    return false;
+  memset(table, 0, sizeof(*table));
+  table->start_ip = library.start;
+  table->end_ip = library.end;
+  table->format = UNW_INFO_FORMAT_REMOTE_TABLE;
+  table->u.rti.segbase = reinterpret_cast<uint64_t>(library.eh_frame_hdr);
+  table->u.rti.table_data = reinterpret_cast<uint64_t>(library.eh_frame_hdr) + 12;
+  table->u.rti.table_len = words[2];  // rows of 8 bytes = words
+  return true;
+}
+
+int FindProcInfo(unw_addr_space_t space, unw_word_t pc, unw_proc_info_t* info, int need_unwind_info, void* data) {
+  auto* context = static_cast<Context*>(data);
+  LibraryEntry library;
+  unw_dyn_info_t table;
+  if (!LookupLibrary(pc, &library) || !FindSearchTable(library, &table)) return kNoTable;
+  context->tables_start = library.tables_start;
+  context->tables_end = library.tables_end;
+  int result = g_search_table(space, pc, &table, info, need_unwind_info, data);
+  return result == -UNW_ENOINFO ? kNoTable : result;
+}
+
+void PutUnwindInfo(unw_addr_space_t, unw_proc_info_t*, void*) {}
+int GetDynamicInfoList(unw_addr_space_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
+
+int AccessMemory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int write, void* data) {
+  auto* context = static_cast<Context*>(data);
+  if (write) return -UNW_EINVAL;
+  // libunwind rounds down to words, so the first and last word of the tables may reach over their edge, but never over
+  // a page's.
+  uint64_t end = (context->tables_end + 7) & ~7ull;
+  if (address >= (context->tables_start & ~7ull) && end >= 8 && address <= end - 8) {
+    memcpy(value, reinterpret_cast<const void*>(address), sizeof(*value));
+    return 0;
+  }
+  return context->memory->ReadAgain(address, value) ? 0 : -UNW_EINVAL;
+}
+
+int AccessRegister(unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int write, void* data) {
+  const EntryRegisters& registers = *static_cast<Context*>(data)->registers;
+  if (write) return -UNW_EREADONLYREG;
+  switch (number) {
+    case UNW_X86_64_RIP:
+      *value = registers.pc;
+      return 0;
+    case UNW_X86_64_RSP:
+      *value = registers.sp;
+      return 0;
+    case UNW_X86_64_RBP:
+      *value = registers.rbp;
+      return 0;
+    case UNW_X86_64_RBX:
+      *value = registers.rbx;
+      return 0;
+    case UNW_X86_64_R12:
+      *value = registers.r12;
+      return 0;
+    case UNW_X86_64_R13:
+      *value = registers.r13;
+      return 0;
+    case UNW_X86_64_R14:
+      *value = registers.r14;
+      return 0;
+    case UNW_X86_64_R15:
+      *value = registers.r15;
+      return 0;
+    default:
+      return -UNW_EBADREG;  // the others are lost at every call
+  }
+}
+
+int AccessFloatRegister(unw_addr_space_t, unw_regnum_t, unw_fpreg_t*, int, void*) { return -UNW_EBADREG; }
+int Resume(unw_addr_space_t, unw_cursor_t*, void*) { return -UNW_EINVAL; }
+int GetProcName(unw_addr_space_t, unw_word_t, char*, size_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
+
+// One thread at a time: the copy has no locks of its own any more (make_private_unwind.cc). A thread that finds it busy
+// tries for some microseconds, which is several steps of the other, and then gives up: its stack is marked as cut.
+// Nobody waits for anybody.
+constexpr int kEntryAttempts = 4096;
+std::atomic<uint32_t> g_busy{0};
+
+bool Enter() {
+  for (int i = 0; i < kEntryAttempts; i++) {
+    if (g_busy.load(std::memory_order_relaxed) == 0 && g_busy.exchange(1, std::memory_order_acquire) == 0) return true;
+    __builtin_ia32_pause();
+  }
+  return false;
+}
+void Leave() { g_busy.store(0, std::memory_order_release); }
+
+template <typename Function>
+bool Find(const void* library, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(FindInLibrary(static_cast<const link_map*>(library), name));
+  return *function != nullptr;
+}
+
+// The handle, which in glibc is the link map; nullptr if it does not load.
+void* LoadLibrary(const char* own_path) {
+  char path[4096];
+  const char* slash = own_path != nullptr ? strrchr(own_path, '/') : nullptr;
+  if (slash == nullptr) return nullptr;
+  const size_t directory_bytes = static_cast<size_t>(slash - own_path) + 1;
+  if (directory_bytes + sizeof(kLibraryName) > sizeof(path)) return nullptr;
+  memcpy(path, own_path, directory_bytes);
+  memcpy(path + directory_bytes, kLibraryName, sizeof(kLibraryName));
+  // A failing dlopen would leave its message for the program's next dlerror.
+  if (RawSyscall(SYS_access, reinterpret_cast<long>(path), R_OK) != 0) return nullptr;
+  auto* open = reinterpret_cast<void* (*)(const char*, int)>(FindLoadedFunction("dlopen"));
+  auto* take_error = reinterpret_cast<char* (*)()>(FindLoadedFunction("dlerror"));
+  if (open == nullptr) return nullptr;
+  void* handle = open(path, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr && take_error != nullptr) take_error();
+  return handle;
+}
+
+bool Resolve(const void* library) {
+  decltype(&unw_create_addr_space) create;
+  decltype(&unw_set_caching_policy) set_caching;
+  bool found = Find(library, CADASTRE_UNWIND_NAME(unw_create_addr_space), &create) &&
+               Find(library, CADASTRE_UNWIND_NAME(unw_set_caching_policy), &set_caching) &&
+               Find(library, CADASTRE_UNWIND_NAME(unw_init_remote), &g_start) &&
+               Find(library, CADASTRE_UNWIND_NAME(unw_step), &g_step) &&
+               Find(library, CADASTRE_UNWIND_NAME(unw_get_reg), &g_register) &&
+               Find(library, CADASTRE_UNWIND_NAME(unw_is_signal_frame), &g_is_signal_frame) &&
+               Find(library, "_Ux86_64_dwarf_search_unwind_table", &g_search_table);
+  if (!found) return false;
+  g_accessors.find_proc_info = FindProcInfo;
+  g_accessors.put_unwind_info = PutUnwindInfo;
+  g_accessors.get_dyn_info_list_addr = GetDynamicInfoList;
+  g_accessors.access_mem = AccessMemory;
+  g_accessors.access_reg = AccessRegister;
+  g_accessors.access_fpreg = AccessFloatRegister;
+  g_accessors.resume = Resume;
+  g_accessors.get_proc_name = GetProcName;
+  unw_addr_space_t space = create(&g_accessors, 0);
+  if (space == nullptr) return false;
+  set_caching(space, UNW_CACHE_NONE);  // nothing to go stale when a library is unloaded
+  g_space = space;
+  return true;
+}
+
+}  // namespace
+
+void StackUnwindInit(const char* own_path) {
+  const int saved_errno = errno;
+  void* library = LoadLibrary(own_path);
+  if (library != nullptr) Resolve(library);
+  errno = saved_errno;
+}
+
+bool StackUnwindAvailable() { return g_space != nullptr; }
+
+bool StackUnwindStep(const EntryRegisters& registers, uint32_t steps, StackMemory* memory, UnwoundFrame* frame) {
+  if (g_space == nullptr || !Enter()) return false;
+  Context context = {&registers, memory, 0, 0};
+  unw_cursor_t cursor;
+  bool ok = g_start(&cursor, g_space, &context) == 0;
+  frame->exact = false;
+  for (uint32_t i = 0; i < steps && ok; i++) {
+    frame->exact = g_is_signal_frame(&cursor) > 0;
+    ok = g_step(&cursor) > 0;
+  }
+  ok = ok && g_register(&cursor, UNW_REG_IP, &frame->pc) == 0 && g_register(&cursor, UNW_REG_SP, &frame->sp) == 0 &&
+       g_register(&cursor, UNW_X86_64_RBP, &frame->rbp) == 0;
+  Leave();
+  return ok;
+}
+
+}  // namespace cadastre
