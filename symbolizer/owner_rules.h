@@ -1,5 +1,9 @@
 // Owner rules: the table `prefix,module,team[,kind]` that says who owns which code.
 //
+// A prefix is of a function, or with a marker (lib: src: class: thread:) of something else; "lib::" and the like are
+// C++ namespaces, no markers. `lib:NAME$` is the whole name of a library, and `lib:NAME!PREFIX` functions in that
+// library alone. A team may be empty.
+//
 // Format: UTF-8, RFC 4180 quoting, `#` comment lines, blank lines, CRLF and a byte order mark accepted. Header line
 // required. Errors: one line "FILE:LINE:COLUMN: what". Lines longer than kMaxLineBytes are refused before they are read
 // whole. Thread-safety: plain values.
@@ -23,7 +27,8 @@ struct Rule {
   std::string prefix;  // without the "lib:", "src:", ... marker
   std::string module, team;
   RuleWalk walk = RuleWalk::kOwner;
-  std::string file;  // "owners.csv", or "built-in"
+  bool kind_given = false;  // the row has a `kind`; without one a platform module is transparent in stacks
+  std::string file;         // "owners.csv", or "built-in"
   int line = 0;
   bool built_in = false;
 };
