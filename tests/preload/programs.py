@@ -287,16 +287,18 @@ def redis(job):
     environment = {**target.clean_environment(), **job.environment}
     with open(os.path.join(job.work, "log"), "wb") as log:
         process = subprocess.Popen([name, "--port", "0", "--unixsocket", listen, "--save", "", "--appendonly", "no",
-                                    "--dir", job.work, "--io-threads", "2", "--activedefrag", "no"],
+                                    "--dir", job.work, "--io-threads", "2", "--activedefrag", "no", "--enable-debug-command",
+                                    "local"],
                                    env=environment, cwd=job.work, stdout=log, stderr=subprocess.STDOUT)
     try:
-        wait_for_pong(process, listen)
+        wait_until(lambda: process.poll() is not None or ask(listen, b"PING\r\n").startswith(b"+PONG"), "redis-server does not answer")
         job.run(benchmark, "-s", listen, "-n", "20000", "-c", "20", "-P", "8", "-r", "5000", "-d", "200", "-q", "-t",
                 "set,get,lpush,lrange_100,mset")
         commands = b"flushall\n" + b"".join(
             b"set key:%d value-%d\nlpush list %d\nhset hash f%d %d\n" % (i, i * i, i, i, i) for i in range(2000))
         commands += b"dbsize\nstrlen key:1999\nlrange list 0 5\nhget hash f77\ndebug digest\nbgsave\nnosuchcommand\n"
         job.run(client, "-s", listen, stdin=commands)
+        wait_until(lambda: b"rdb_bgsave_in_progress:0" in ask(listen, b"INFO persistence\r\n"), "the background save does not end")
         job.run(client, "-s", listen, "shutdown", "nosave")
         job.stdout += f"server ended with {process.wait(60)}\n"
     finally:
@@ -315,19 +317,25 @@ def redis(job):
     job.replace(r"^.*(PING_|overall:|rps=).*$", "")
 
 
-def wait_for_pong(process, path):
-    """The event is the first answer; a connection that is refused means that it is not there yet."""
+def ask(path, request):
+    """One request to the server, one read of its answer; empty while it does not listen yet."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(10)
+            connection.connect(path)
+            connection.sendall(request)
+            return connection.recv(65536)
+    except OSError:
+        return b""
+
+
+def wait_until(condition, otherwise):
+    """Neither a server's readiness nor the end of its child can be waited for, only asked for."""
     end = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < end:
-        try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.connect(path)
-                connection.sendall(b"PING\r\n")
-                if connection.recv(16).startswith(b"+PONG"):
-                    return
-        except OSError:
-            time.sleep(0.01)  # between two attempts
-    raise AssertionError("redis-server does not answer")
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(otherwise)
+        time.sleep(0.01)  # between two questions
 
 
 def sort(job):
