@@ -1,9 +1,10 @@
 // The mapped profile: creating the file, its regions, and growing them without ever raising SIGBUS.
 //
-// The file is created at the first due sample (never before), mapped MAP_SHARED, its descriptor closed. Pages are populated with MADV_POPULATE_WRITE
-// before they are touched, so a full tmpfs is an error code here, not a signal in the target.
-// Thread- and signal-safety: Ensure*, Intern* and the views are lock-free and safe in hooks. Open runs once (the caller decides who).
-// Errors: functions return false or 0; the reason is kept in the header's counters or, without a file, in one line on stderr.
+// The file is created at the first due sample (never before), mapped MAP_SHARED, its descriptor closed. Pages are
+// populated with MADV_POPULATE_WRITE before they are touched, so a full tmpfs is an error code here, not a signal in
+// the target. Thread- and signal-safety: Ensure*, Intern* and the views are lock-free and safe in hooks. Open runs once
+// (the caller decides who). Errors: functions return false or 0; the reason is kept in the header's counters or,
+// without a file, in one line on stderr.
 #ifndef CADASTRE_INTERPOSER_PROFILE_FILE_H_
 #define CADASTRE_INTERPOSER_PROFILE_FILE_H_
 
@@ -34,6 +35,32 @@ struct ProfileView {
 };
 
 extern ProfileView g_profile;
+
+struct ProfileSpec {
+  const char* directory;
+  const char* name;       // file name in it; a number is appended if it is taken
+  uint32_t mode;          // permissions
+  uint64_t memory_bytes;  // cap; 0 = min(default_memory_bytes, a quarter of the free space there)
+  uint64_t default_memory_bytes;
+  bool exact;  // more room for live samples and less for buffers
+};
+
+// What went wrong, and the kernel's error number. what == nullptr: nothing.
+struct ProfileError {
+  const char* what;
+  int error;
+};
+
+// Creates, sizes, maps and lays out the file. path_out receives its full name (of path_bytes capacity).
+// The header holds only what this file knows (sizes and regions): the caller fills the rest and then publishes the
+// magic.
+ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_bytes);
+
+// From here on hooks write into it: call once everything else in the header is filled.
+void ProfilePublish();
+
+// In a fork child: anonymous memory over the mapping, so that nothing of the child can reach the parent's file.
+void ProfileDetachInChild();
 
 // True once the profile is open and may be written to.
 bool ProfileIsOpen();

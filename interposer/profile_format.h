@@ -266,8 +266,10 @@ struct Outcome {
   int32_t end_value;
   uint64_t end_realtime_ns;
   uint64_t peak_rss_bytes;  // as the parent saw it (ru_maxrss); 0 = not known
+  uint32_t saved;           // 1 = `run` or `watch` made its final copy: `keep=` may remove this file
+  uint32_t reserved;
 };
-static_assert(sizeof(Outcome) == 24);
+static_assert(sizeof(Outcome) == 32);
 
 // Losses. Every one is shown by the report. Monotonic; relaxed atomic adds.
 struct Counters {
@@ -329,7 +331,7 @@ struct Header {
   Control control;
   Outcome outcome;
   Counters counters;
-  uint8_t padding[4096 - 960];
+  uint8_t padding[4096 - 968];
 };
 static_assert(sizeof(Header) == 4096);
 

@@ -1,0 +1,153 @@
+#include "interposer/elf_lookup.h"
+
+#include <elf.h>
+#include <string.h>
+
+namespace cadastre {
+namespace {
+
+// The parts of a dynamic section that a look-up needs.
+struct DynamicTables {
+  uint64_t bias = 0;
+  const Elf64_Sym* symbols = nullptr;
+  const char* strings = nullptr;
+  const uint32_t* gnu_hash = nullptr;
+  const uint32_t* sysv_hash = nullptr;
+  const Elf64_Versym* versions = nullptr;
+};
+
+// glibc relocates the d_ptr values of ordinary libraries in place but not those of the vDSO; a value below the load
+// address is still an offset.
+const void* Address(uint64_t bias, uint64_t value) {
+  return reinterpret_cast<const void*>(value < bias ? value + bias : value);
+}
+
+DynamicTables ReadDynamic(uint64_t bias, const Elf64_Dyn* dynamic) {
+  DynamicTables tables;
+  tables.bias = bias;
+  for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; dynamic++) {
+    const void* address = Address(bias, dynamic->d_un.d_ptr);
+    if (dynamic->d_tag == DT_SYMTAB) tables.symbols = static_cast<const Elf64_Sym*>(address);
+    if (dynamic->d_tag == DT_STRTAB) tables.strings = static_cast<const char*>(address);
+    if (dynamic->d_tag == DT_GNU_HASH) tables.gnu_hash = static_cast<const uint32_t*>(address);
+    if (dynamic->d_tag == DT_HASH) tables.sysv_hash = static_cast<const uint32_t*>(address);
+    if (dynamic->d_tag == DT_VERSYM) tables.versions = static_cast<const Elf64_Versym*>(address);
+  }
+  return tables;
+}
+
+bool IsUsable(const DynamicTables& tables, uint32_t index, const char* name) {
+  const Elf64_Sym& symbol = tables.symbols[index];
+  if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0) return false;
+  if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL) return false;
+  // Bit 15 of the version index marks a hidden (not the default) version: for old binaries, not the one to call.
+  if (tables.versions != nullptr && (tables.versions[index] & 0x8000) != 0) return false;
+  return strcmp(tables.strings + symbol.st_name, name) == 0;
+}
+
+// Hash functions and table layouts: System V gABI, "Hash Table", and the GNU extension as binutils and glibc define it.
+uint32_t LookupGnuHash(const DynamicTables& tables, const char* name) {
+  uint32_t hash = 5381;
+  for (const char* c = name; *c != '\0'; c++) hash = hash * 33 + static_cast<uint8_t>(*c);
+  const uint32_t bucket_count = tables.gnu_hash[0], first = tables.gnu_hash[1], bloom_words = tables.gnu_hash[2];
+  const uint32_t bloom_shift = tables.gnu_hash[3];
+  if (bucket_count == 0 || bloom_words == 0) return 0;
+  const uint64_t* bloom = reinterpret_cast<const uint64_t*>(tables.gnu_hash + 4);
+  const uint32_t* buckets = reinterpret_cast<const uint32_t*>(bloom + bloom_words);
+  const uint32_t* chain = buckets + bucket_count;
+  const uint64_t word = bloom[(hash / 64) % bloom_words];
+  if (((word >> (hash % 64)) & (word >> ((hash >> bloom_shift) % 64)) & 1) == 0) return 0;
+  uint32_t index = buckets[hash % bucket_count];
+  if (index < first) return 0;
+  for (;; index++) {
+    const uint32_t entry = chain[index - first];
+    if ((entry | 1) == (hash | 1) && IsUsable(tables, index, name)) return index;
+    if ((entry & 1) != 0) return 0;
+  }
+}
+
+uint32_t LookupSysvHash(const DynamicTables& tables, const char* name) {
+  uint32_t hash = 0;
+  for (const char* c = name; *c != '\0'; c++) {
+    hash = (hash << 4) + static_cast<uint8_t>(*c);
+    const uint32_t high = hash & 0xf0000000u;
+    hash = (hash ^ (high >> 24)) & ~high;
+  }
+  const uint32_t bucket_count = tables.sysv_hash[0];
+  if (bucket_count == 0) return 0;
+  const uint32_t* buckets = tables.sysv_hash + 2;
+  const uint32_t* chain = buckets + bucket_count;
+  for (uint32_t index = buckets[hash % bucket_count]; index != 0; index = chain[index]) {
+    if (IsUsable(tables, index, name)) return index;
+  }
+  return 0;
+}
+
+void* Find(const DynamicTables& tables, const char* name) {
+  if (tables.symbols == nullptr || tables.strings == nullptr) return nullptr;
+  uint32_t index = 0;
+  if (tables.gnu_hash != nullptr) {
+    index = LookupGnuHash(tables, name);
+  } else if (tables.sysv_hash != nullptr) {
+    index = LookupSysvHash(tables, name);
+  }
+  if (index == 0) return nullptr;
+  const Elf64_Sym& symbol = tables.symbols[index];
+  void* address = reinterpret_cast<void*>(tables.bias + symbol.st_value);
+  if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) return reinterpret_cast<void* (*)()>(address)();
+  return ELF64_ST_TYPE(symbol.st_info) == STT_TLS ? nullptr : address;
+}
+
+}  // namespace
+
+void* FindInLibrary(const link_map* map, const char* name) { return Find(ReadDynamic(map->l_addr, map->l_ld), name); }
+
+const link_map* FirstLibrary() { return _r_debug.r_map; }
+
+const link_map* LibraryOf(const void* address) {
+  const uint64_t wanted = reinterpret_cast<uint64_t>(address);
+  const link_map* best = nullptr;
+  for (const link_map* map = FirstLibrary(); map != nullptr; map = map->l_next) {
+    if (map->l_addr <= wanted && (best == nullptr || map->l_addr >= best->l_addr)) best = map;
+  }
+  return best;
+}
+
+const link_map* OwnLibrary() { return LibraryOf(reinterpret_cast<const void*>(&OwnLibrary)); }
+
+const link_map* NextLibraryWith(const char* name) {
+  const link_map* own = OwnLibrary();
+  for (const link_map* map = own != nullptr ? own->l_next : nullptr; map != nullptr; map = map->l_next) {
+    if (FindInLibrary(map, name) != nullptr) return map;
+  }
+  return nullptr;
+}
+
+const link_map* AnyLibraryWith(const char* name) {
+  const link_map* own = OwnLibrary();
+  for (const link_map* map = FirstLibrary(); map != nullptr; map = map->l_next) {
+    if (map != own && FindInLibrary(map, name) != nullptr) return map;
+  }
+  return nullptr;
+}
+
+void* FindLoadedFunction(const char* name) {
+  const link_map* library = AnyLibraryWith(name);
+  return library != nullptr ? FindInLibrary(library, name) : nullptr;
+}
+
+void* FindInImage(uint64_t image, const char* name) {
+  const Elf64_Ehdr* header = reinterpret_cast<const Elf64_Ehdr*>(image);
+  const Elf64_Phdr* segments = reinterpret_cast<const Elf64_Phdr*>(image + header->e_phoff);
+  uint64_t bias = image;
+  const Elf64_Dyn* dynamic = nullptr;
+  for (int i = 0; i < header->e_phnum; i++) {
+    if (segments[i].p_type == PT_LOAD && segments[i].p_offset == 0) bias = image - segments[i].p_vaddr;
+  }
+  for (int i = 0; i < header->e_phnum; i++) {
+    if (segments[i].p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const Elf64_Dyn*>(bias + segments[i].p_vaddr);
+  }
+  return dynamic == nullptr ? nullptr : Find(ReadDynamic(bias, dynamic), name);
+}
+
+}  // namespace cadastre

@@ -1,0 +1,87 @@
+// prctl and syscall: pure tail jumps, except that a seccomp filter is about to be installed. Afterwards nothing may be
+// opened or asked (gettid, openat and readlink may be punished with death), so the profile and this thread's buffer are
+// made ready just before. This is the one case in which a file exists before the first due sample.
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "interposer/elf_lookup.h"
+#include "interposer/hooks.h"
+#include "interposer/session.h"
+
+static_assert(SYS_seccomp == 317 && SYS_prctl == 157 && PR_SET_SECCOMP == 22 && SECCOMP_SET_MODE_STRICT == 0 &&
+              SECCOMP_SET_MODE_FILTER == 1);
+
+#define CADASTRE_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
+
+extern "C" {
+__attribute__((visibility("hidden"), used)) void* cadastre_real_syscall;
+__attribute__((visibility("hidden"), used)) void* cadastre_real_prctl;
+}
+
+CADASTRE_HIDDEN void cadastre_before_sandbox() { cadastre::SessionBeforeSandbox(); }
+
+namespace {
+void Resolve(const char* name, void** slot) {
+  const link_map* library = cadastre::NextLibraryWith(name);
+  if (library != nullptr) __atomic_store_n(slot, cadastre::FindInLibrary(library, name), __ATOMIC_RELEASE);
+}
+}  // namespace
+
+CADASTRE_HIDDEN void cadastre_resolve_sandbox_hooks() {
+  Resolve("syscall", &cadastre_real_syscall);
+  Resolve("prctl", &cadastre_real_prctl);
+}
+
+// Calls `function` with every argument register kept; the stack argument of syscall(2) stays where it is for the tail
+// jump.
+asm(".pushsection .text\n"
+    ".macro cadastre_call_keeping_arguments function\n"
+    "pushq %rdi\n .cfi_adjust_cfa_offset 8\n"
+    "pushq %rsi\n .cfi_adjust_cfa_offset 8\n"
+    "pushq %rdx\n .cfi_adjust_cfa_offset 8\n"
+    "pushq %rcx\n .cfi_adjust_cfa_offset 8\n"
+    "pushq %r8\n .cfi_adjust_cfa_offset 8\n"
+    "pushq %r9\n .cfi_adjust_cfa_offset 8\n"
+    "subq $8, %rsp\n .cfi_adjust_cfa_offset 8\n"
+    "call \\function\n"
+    "addq $8, %rsp\n .cfi_adjust_cfa_offset -8\n"
+    "popq %r9\n .cfi_adjust_cfa_offset -8\n"
+    "popq %r8\n .cfi_adjust_cfa_offset -8\n"
+    "popq %rcx\n .cfi_adjust_cfa_offset -8\n"
+    "popq %rdx\n .cfi_adjust_cfa_offset -8\n"
+    "popq %rsi\n .cfi_adjust_cfa_offset -8\n"
+    "popq %rdi\n .cfi_adjust_cfa_offset -8\n"
+    ".endm\n"
+    ".macro cadastre_jump_to_real slot\n"
+    "movq \\slot(%rip), %rax\n"
+    "testq %rax, %rax\n"
+    "jne 9f\n"
+    "cadastre_call_keeping_arguments cadastre_resolve_sandbox_hooks\n"
+    "movq \\slot(%rip), %rax\n"
+    "9: jmp *%rax\n"
+    ".endm\n"
+
+    ".globl syscall\n.type syscall, @function\n.p2align 4\n"
+    "syscall:\n.cfi_startproc\n"
+    "cmpq $317, %rdi\n"  // SYS_seccomp with an operation that installs
+    "jne 1f\n"
+    "cmpq $1, %rsi\n"
+    "ja 3f\n"
+    "jmp 2f\n"
+    "1: cmpq $157, %rdi\n"  // SYS_prctl, PR_SET_SECCOMP
+    "jne 3f\n"
+    "cmpq $22, %rsi\n"
+    "jne 3f\n"
+    "2: cadastre_call_keeping_arguments cadastre_before_sandbox\n"
+    "3: cadastre_jump_to_real cadastre_real_syscall\n"
+    ".cfi_endproc\n.size syscall, .-syscall\n"
+
+    ".globl prctl\n.type prctl, @function\n.p2align 4\n"
+    "prctl:\n.cfi_startproc\n"
+    "cmpl $22, %edi\n"
+    "jne 3f\n"
+    "cadastre_call_keeping_arguments cadastre_before_sandbox\n"
+    "3: cadastre_jump_to_real cadastre_real_prctl\n"
+    ".cfi_endproc\n.size prctl, .-prctl\n"
+    ".popsection\n");

@@ -1,0 +1,215 @@
+#include "interposer/live_table.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "interposer/free_filter.h"
+#include "interposer/profile_file.h"
+#include "interposer/profile_format.h"
+#include "interposer/raw_syscall.h"
+
+namespace cadastre {
+
+uint8_t g_free_filter[1 << kFilterBits];
+namespace {
+
+using format::LiveRecord;
+
+constexpr int kEntries = 5;
+constexpr int kProbes = 8;
+constexpr int kMaxLevels = 24;          // 64 * 2^23 buckets are more than 2^32 slots need
+constexpr uint32_t kFirstBuckets = 64;  // 4 KiB: one page
+
+struct Bucket {
+  uint64_t address[kEntries];  // 0 = empty
+  uint32_t slot[kEntries];
+  uint32_t passed;  // live entries whose way led over this bucket
+};
+static_assert(sizeof(Bucket) == 64, "one cache line");
+
+Bucket* level_begin[kMaxLevels];
+uint32_t level_live[kMaxLevels];  // entries in use; a level beyond three quarters is passed over without a look
+uint32_t level_count;             // reserved levels
+uint32_t levels_used;             // levels that ever held an entry
+uint32_t live_count;
+
+// Free slots: a stack threaded through private memory. head = {change counter, slot + 1}: the counter defeats ABA.
+uint32_t* next_free;
+uint64_t free_head;
+uint32_t fresh_slot;  // slots from here on were never used
+
+void* Reserve(uint64_t bytes) {
+  long result = RawSyscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return IsSyscallError(result) ? nullptr : reinterpret_cast<void*>(result);
+}
+
+// Level and bucket want bits that the filter does not use, so that filter collisions do not pile up in one bucket.
+uint64_t HashAddress(uint64_t address) {
+  uint64_t hash = address * 0xff51afd7ed558ccdull;
+  return hash ^ (hash >> 32);
+}
+
+bool TakeSlot(uint32_t* slot) {
+  uint64_t head = __atomic_load_n(&free_head, __ATOMIC_ACQUIRE);
+  while ((head & 0xffffffff) != 0) {
+    uint32_t top = static_cast<uint32_t>(head) - 1;
+    uint64_t next = __atomic_load_n(&next_free[top], __ATOMIC_RELAXED);
+    uint64_t changed = ((head >> 32) + 1) << 32 | next;
+    if (__atomic_compare_exchange_n(&free_head, &head, changed, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      *slot = top;
+      return true;
+    }
+  }
+  if (__atomic_load_n(&fresh_slot, __ATOMIC_RELAXED) >= g_profile.live_capacity) return false;
+  uint32_t fresh = __atomic_fetch_add(&fresh_slot, 1, __ATOMIC_RELAXED);
+  if (fresh >= g_profile.live_capacity) return false;
+  if (!ProfileEnsure(&g_profile.live[fresh], sizeof(LiveRecord))) return false;
+  *slot = fresh;
+  return true;
+}
+
+void GiveSlot(uint32_t slot) {
+  uint64_t head = __atomic_load_n(&free_head, __ATOMIC_ACQUIRE);
+  uint64_t changed;
+  do {
+    __atomic_store_n(&next_free[slot], static_cast<uint32_t>(head), __ATOMIC_RELAXED);
+    changed = ((head >> 32) + 1) << 32 | (slot + 1);
+  } while (!__atomic_compare_exchange_n(&free_head, &head, changed, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+}
+
+void WriteRecord(uint32_t slot, const LiveSampleData& sample) {
+  LiveRecord* record = &g_profile.live[slot];
+  uint32_t generation = __atomic_load_n(&record->state, __ATOMIC_RELAXED) & ~format::kStateMask;
+  __atomic_store_n(&record->state, generation | format::kWriting, __ATOMIC_RELEASE);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  record->site = sample.site;
+  record->address = sample.address;
+  record->size = sample.size;
+  record->weight = sample.weight;
+  record->time_ns = sample.time_ns;
+  record->thread = sample.thread;
+  __atomic_store_n(&record->state, generation | format::kReady, __ATOMIC_RELEASE);
+}
+
+void ReadRecord(uint32_t slot, LiveSampleData* out) {
+  const LiveRecord* record = &g_profile.live[slot];
+  *out = {record->address, record->size, record->weight, record->time_ns, record->site, record->thread};
+}
+
+void EraseRecord(uint32_t slot) {
+  LiveRecord* record = &g_profile.live[slot];
+  uint32_t state = __atomic_load_n(&record->state, __ATOMIC_RELAXED);
+  // The next generation, so that a reader which copied the old fields sees that they are no longer valid.
+  __atomic_store_n(&record->state, (state & ~format::kStateMask) + (format::kStateMask + 1), __ATOMIC_RELEASE);
+}
+
+Bucket* BucketAt(uint32_t level, uint64_t hash, int probe) {
+  uint32_t mask = (kFirstBuckets << level) - 1;
+  return &level_begin[level][(hash + static_cast<uint32_t>(probe)) & mask];
+}
+
+void Pass(uint32_t level, uint64_t hash, int probes, int delta) {
+  for (int probe = 0; probe < probes; probe++) {
+    __atomic_fetch_add(&BucketAt(level, hash, probe)->passed, static_cast<uint32_t>(delta), __ATOMIC_ACQ_REL);
+  }
+}
+
+bool InsertInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t slot) {
+  const uint32_t entries = (kFirstBuckets << level) * kEntries;
+  if (__atomic_load_n(&level_live[level], __ATOMIC_RELAXED) > entries / 4 * 3) return false;
+  for (int probe = 0; probe < kProbes; probe++) {
+    Bucket* bucket = BucketAt(level, hash, probe);
+    for (int i = 0; i < kEntries; i++) {
+      uint64_t empty = 0;
+      if (__atomic_load_n(&bucket->address[i], __ATOMIC_RELAXED) != 0) continue;
+      Pass(level, hash, probe, +1);
+      if (__atomic_compare_exchange_n(&bucket->address[i], &empty, address, false, __ATOMIC_ACQ_REL,
+                                      __ATOMIC_RELAXED)) {
+        __atomic_store_n(&bucket->slot[i], slot, __ATOMIC_RELEASE);
+        __atomic_fetch_add(&level_live[level], 1, __ATOMIC_RELAXED);
+        return true;
+      }
+      Pass(level, hash, probe, -1);
+    }
+  }
+  return false;
+}
+
+bool RemoveInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t* slot) {
+  for (int probe = 0; probe < kProbes; probe++) {
+    Bucket* bucket = BucketAt(level, hash, probe);
+    for (int i = 0; i < kEntries; i++) {
+      uint64_t expected = address;
+      if (__atomic_load_n(&bucket->address[i], __ATOMIC_ACQUIRE) != address) continue;
+      uint32_t found = __atomic_load_n(&bucket->slot[i], __ATOMIC_ACQUIRE);
+      // Two frees of one block race here only in a broken program; one of them wins.
+      if (!__atomic_compare_exchange_n(&bucket->address[i], &expected, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        continue;
+      Pass(level, hash, probe, -1);
+      __atomic_fetch_sub(&level_live[level], 1, __ATOMIC_RELAXED);
+      *slot = found;
+      return true;
+    }
+    if (__atomic_load_n(&bucket->passed, __ATOMIC_ACQUIRE) == 0) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool LiveTableInit(uint32_t slots) {
+  next_free = static_cast<uint32_t*>(Reserve(static_cast<uint64_t>(slots) * sizeof(uint32_t)));
+  if (next_free == nullptr) return false;
+  // Levels until their entries together hold every slot twice.
+  uint64_t entries = 0;
+  while (level_count < kMaxLevels && entries < static_cast<uint64_t>(slots) * 2) {
+    uint64_t buckets = static_cast<uint64_t>(kFirstBuckets) << level_count;
+    level_begin[level_count] = static_cast<Bucket*>(Reserve(buckets * sizeof(Bucket)));
+    if (level_begin[level_count] == nullptr) break;
+    entries += buckets * kEntries;
+    level_count++;
+  }
+  return level_count > 0;
+}
+
+bool LiveRemove(uint64_t address, LiveSampleData* removed) {
+  uint64_t hash = HashAddress(address);
+  uint32_t slot;
+  // Large levels hold most entries, so they are asked first.
+  for (uint32_t level = __atomic_load_n(&levels_used, __ATOMIC_ACQUIRE); level-- > 0;) {
+    if (!RemoveInLevel(level, hash, address, &slot)) continue;
+    ReadRecord(slot, removed);
+    EraseRecord(slot);
+    FilterRemove(address);
+    GiveSlot(slot);
+    __atomic_fetch_sub(&live_count, 1, __ATOMIC_RELAXED);
+    return true;
+  }
+  return false;
+}
+
+bool LiveInsert(const LiveSampleData& sample, bool* had_old, LiveSampleData* replaced) {
+  *had_old = FilterMayContain(reinterpret_cast<const void*>(sample.address)) && LiveRemove(sample.address, replaced);
+  uint32_t slot;
+  if (!TakeSlot(&slot)) return false;
+  WriteRecord(slot, sample);
+  uint64_t hash = HashAddress(sample.address);
+  for (uint32_t level = 0; level < level_count; level++) {
+    uint32_t used = __atomic_load_n(&levels_used, __ATOMIC_RELAXED);
+    while (used < level + 1 &&
+           !__atomic_compare_exchange_n(&levels_used, &used, level + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    }
+    if (!InsertInLevel(level, hash, sample.address, slot)) continue;
+    FilterAdd(sample.address);
+    __atomic_fetch_add(&live_count, 1, __ATOMIC_RELAXED);
+    return true;
+  }
+  EraseRecord(slot);
+  GiveSlot(slot);
+  return false;
+}
+
+uint32_t LiveCount() { return __atomic_load_n(&live_count, __ATOMIC_RELAXED); }
+
+}  // namespace cadastre

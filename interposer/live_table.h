@@ -1,0 +1,43 @@
+// The live table: which sampled blocks are not freed yet.
+//
+// A sample lives in a slot of the profile (format::LiveRecord), where readers see it; a private index finds the slot of
+// an address. Nothing is ever read back from the file to find the way.
+//
+// Index: levels of doubling size, each an array of 64-byte buckets with 5 entries {address, slot}; a new entry goes
+// into the smallest level that has room near its home bucket. So 1,000 live samples need 20 KiB, and growing never
+// moves or locks anything. A bucket counts the entries that had to pass it (as F14 does): a search ends at the first
+// bucket that nobody passed. Inserting counts up before placing, removing counts down after, and only the thread that
+// owns a block searches for its address, so no entry can be missed.
+//
+//   level 0   [b0][b1]...[b63]            home = hash(address) mod buckets, then up to kProbes buckets further on
+//   level 1   [b0]..............[b127]    looked at only if level 0 had no room (insert) or has no such entry (search)
+//
+// Thread- and signal-safety: lock-free; safe in a signal handler that interrupts any of these functions.
+#ifndef CADASTRE_INTERPOSER_LIVE_TABLE_H_
+#define CADASTRE_INTERPOSER_LIVE_TABLE_H_
+
+#include <stdint.h>
+
+namespace cadastre {
+
+struct LiveSampleData {
+  uint64_t address, size, weight, time_ns;
+  uint32_t site, thread;
+};
+
+// Reserves private address space for a table of `slots` live samples. False: no memory.
+bool LiveTableInit(uint32_t slots);
+
+// False: no slot or no index room left (the caller counts the loss). An old record at the same address (its free was
+// not seen) is replaced: *replaced is filled and true is in *had_old.
+bool LiveInsert(const LiveSampleData& sample, bool* had_old, LiveSampleData* replaced);
+
+// Takes the record of `address` out. False if there is none.
+bool LiveRemove(uint64_t address, LiveSampleData* removed);
+
+// Slots in use, for the "memory fills" rule.
+uint32_t LiveCount();
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_INTERPOSER_LIVE_TABLE_H_

@@ -1,0 +1,254 @@
+#include "interposer/process_facts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "interposer/elf_lookup.h"
+#include "interposer/raw_syscall.h"
+
+// Where the kernel put argc, argv and envp (glibc's loader exports it since 2.2.5).
+extern "C" void* __libc_stack_end;
+extern "C" char** environ;
+
+namespace cadastre {
+namespace {
+
+using ClockFunction = int (*)(clockid_t, timespec*);
+ClockFunction vdso_clock;
+
+uint64_t Now(clockid_t clock) {
+  timespec time{};
+  ClockFunction function = __atomic_load_n(&vdso_clock, __ATOMIC_RELAXED);
+  if (function != nullptr) {
+    function(clock, &time);
+  } else {
+    RawSyscall(SYS_clock_gettime, clock, reinterpret_cast<long>(&time));
+  }
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000ull + static_cast<uint64_t>(time.tv_nsec);
+}
+
+char** EnvironmentStart() {
+  // argc, argv[0..argc-1], NULL, envp...: the layout of the System V x86-64 ABI, section 3.4.1.
+  auto* words = static_cast<uint64_t*>(__libc_stack_end);
+  if (words != nullptr && words[0] >= 1 && words[0] < (1u << 24) && words[words[0] + 1] == 0) {
+    return reinterpret_cast<char**>(words + words[0] + 2);
+  }
+  return environ;
+}
+
+// Field 22 of /proc/PID/stat, counted behind the last ')' because the name in field 2 may hold anything.
+uint64_t ReadStartTicks() {
+  static char text[1024];
+  size_t length = ReadSmallFile("/proc/self/stat", text, sizeof(text));
+  size_t at = length;
+  while (at > 0 && text[at - 1] != ')') at--;
+  if (at == 0) return 0;
+  uint64_t value = 0;
+  for (int field = 2; at < length && field < 22; at++) {
+    if (text[at] == ' ') field++;
+  }
+  for (; at < length && text[at] >= '0' && text[at] <= '9'; at++)
+    value = value * 10 + static_cast<uint64_t>(text[at] - '0');
+  return value;
+}
+
+uint64_t ReadPidNamespace() {
+  char link[64];  // pid:[4026531836]
+  long length = RawSyscall(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>("/proc/self/ns/pid"),
+                           reinterpret_cast<long>(link), sizeof(link));
+  uint64_t value = 0;
+  for (long i = 0; i < length; i++) {
+    if (link[i] >= '0' && link[i] <= '9') value = value * 10 + static_cast<uint64_t>(link[i] - '0');
+  }
+  return value;
+}
+
+void ReadStacks(ProcessFacts* facts) {
+  asm("movq %%fs:0, %0" : "=r"(facts->main_thread_pointer));
+  rlimit limit{};
+  RawSyscall(SYS_prlimit64, 0, RLIMIT_STACK, 0, reinterpret_cast<long>(&limit));
+  const bool unlimited = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur == 0;
+  facts->default_thread_stack_bytes = unlimited ? (2u << 20) : limit.rlim_cur;
+  facts->main_stack_high = reinterpret_cast<uint64_t>(__libc_stack_end);
+  // The kernel keeps at least 128 MiB free below the stack's start for it to grow into; anything nearer is the stack.
+  const uint64_t reach = unlimited || limit.rlim_cur > (128u << 20) ? (128u << 20) : limit.rlim_cur;
+  facts->main_stack_low = facts->main_stack_high - reach;
+}
+
+// Options of the java launcher whose value is the next argument.
+bool TakesValue(const char* option) {
+  static const char kNames[][24] = {
+      "-cp",           "-classpath",  "--class-path",  "-p",          "--module-path",  "--upgrade-module-path",
+      "--add-modules", "--add-opens", "--add-exports", "--add-reads", "--patch-module", "--limit-modules"};
+  for (const char* name : kNames) {
+    if (strcmp(option, name) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const char* BaseName(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash != nullptr ? slash + 1 : path;
+}
+
+const char* ProcessFacts::exe_name() const { return BaseName(exe); }
+
+const char* ProcessFacts::environment(const char* name) const {
+  const size_t length = strlen(name);
+  for (char** entry = environ_start; entry != nullptr && *entry != nullptr; entry++) {
+    if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
+  }
+  return nullptr;
+}
+
+size_t ReadSmallFile(const char* path, char* out, size_t capacity) {
+  long fd = RawSyscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  size_t used = 0;
+  while (used < capacity) {
+    long got = RawSyscall(SYS_read, fd, reinterpret_cast<long>(out + used), static_cast<long>(capacity - used));
+    if (got == -EINTR) continue;
+    if (got <= 0) break;
+    used += static_cast<size_t>(got);
+  }
+  RawSyscall(SYS_close, fd);
+  return used;
+}
+
+void ReadProcessFacts(ProcessFacts* facts) {
+  unsigned long vdso = getauxval(AT_SYSINFO_EHDR);
+  if (vdso != 0) vdso_clock = reinterpret_cast<ClockFunction>(FindInImage(vdso, "__vdso_clock_gettime"));
+  facts->start_monotonic_ns = MonotonicNow();
+  facts->start_realtime_ns = RealtimeNow();
+  facts->environ_start = EnvironmentStart();
+  long length = RawSyscall(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>("/proc/self/exe"),
+                           reinterpret_cast<long>(facts->exe), sizeof(facts->exe) - 1);
+  facts->exe[length > 0 ? length : 0] = '\0';
+  ReadStacks(facts);
+  utsname names{};
+  if (RawSyscall(SYS_uname, reinterpret_cast<long>(&names)) == 0)
+    memcpy(facts->host, names.nodename, sizeof(facts->host));
+  facts->host[sizeof(facts->host) - 1] = '\0';
+  struct stat file {};
+  if (RawSyscall(SYS_fstat, 2, reinterpret_cast<long>(&file)) == 0) {
+    facts->stderr_device = file.st_dev;
+    facts->stderr_inode = file.st_ino;
+  }
+  facts->pid_namespace = ReadPidNamespace();
+  facts->start_ticks = ReadStartTicks();
+}
+
+bool StandardErrorIsUnchanged(const ProcessFacts& facts) {
+  struct stat file {};
+  return facts.stderr_inode != 0 && RawSyscall(SYS_fstat, 2, reinterpret_cast<long>(&file)) == 0 &&
+         file.st_dev == facts.stderr_device && file.st_ino == facts.stderr_inode;
+}
+
+uint64_t MonotonicNow() { return Now(CLOCK_MONOTONIC); }
+uint64_t RealtimeNow() { return Now(CLOCK_REALTIME); }
+
+void MakeProfileName(const ProcessFacts& facts, uint32_t pid, char* out, size_t capacity) {
+  size_t used = 0;
+  auto add = [&](const char* text, size_t limit) {
+    for (size_t i = 0; text[i] != '\0' && i < limit && used + 8 < capacity; i++) {
+      const unsigned char c = static_cast<unsigned char>(text[i]);
+      out[used++] = c <= ' ' || c == 0x7f || c == '/' || c == '@' ? '_' : text[i];
+    }
+  };
+  auto add_number = [&](uint64_t value) {
+    char digits[24];
+    size_t at = sizeof(digits) - 1;
+    digits[at] = '\0';
+    do {
+      digits[--at] = static_cast<char>('0' + value % 10);
+      value /= 10;
+    } while (value != 0);
+    add(digits + at, sizeof(digits));
+  };
+  add("cadastre-", 16);
+  add(facts.host, 64);
+  add("-", 1);
+  add(facts.exe[0] != '\0' ? facts.exe_name() : "unknown", 80);
+  add("-", 1);
+  add_number(pid);
+  add("-", 1);
+  add_number(facts.start_realtime_ns / 1000000000ull);
+  memcpy(out + used, ".cad", 5);
+}
+
+size_t KeepProgramAndMainClass(char* arguments, size_t length) {
+  const size_t program = strnlen(arguments, length);
+  if (program >= length) return length;
+  size_t kept = program + 1;
+  if (strcmp(BaseName(arguments), "java") != 0) return kept;
+  auto keep = [&](size_t at) {
+    size_t bytes = strnlen(arguments + at, length - at);
+    memmove(arguments + kept, arguments + at, bytes);
+    kept += bytes;
+    arguments[kept++] = '\0';
+    return at + bytes + 1;
+  };
+  for (size_t at = kept; at < length;) {
+    char* argument = arguments + at;
+    const size_t next = at + strnlen(argument, length - at) + 1;
+    if (strcmp(argument, "-jar") == 0 || strcmp(argument, "-m") == 0 || strcmp(argument, "--module") == 0) {
+      at = keep(at);
+      if (at < length) keep(at);
+      break;
+    }
+    if (argument[0] != '-' && argument[0] != '@') {
+      keep(at);
+      break;
+    }
+    at = next;
+    if (TakesValue(argument) && next < length) at = next + strnlen(arguments + next, length - next) + 1;
+  }
+  return kept;
+}
+
+const char* ErrorText(int error) {
+  switch (error) {
+    case EPERM:
+      return "operation not permitted";
+    case ENOENT:
+      return "no such file or directory";
+    case EACCES:
+      return "permission denied";
+    case EEXIST:
+      return "file exists";
+    case ENOTDIR:
+      return "not a directory";
+    case EMFILE:
+      return "too many open files";
+    case ENFILE:
+      return "too many open files in the system";
+    case EFBIG:
+      return "file too large";
+    case ENOSPC:
+      return "no space left on device";
+    case EDQUOT:
+      return "disk quota exceeded";
+    case EROFS:
+      return "read-only file system";
+    case ENOMEM:
+      return "out of memory";
+    case ENAMETOOLONG:
+      return "file name too long";
+    case EINVAL:
+      return "not supported there";
+    case EIO:
+      return "input/output error";
+    default:
+      return "system error";
+  }
+}
+
+}  // namespace cadastre

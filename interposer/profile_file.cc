@@ -1,0 +1,246 @@
+#include "interposer/profile_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+
+#include "interposer/raw_syscall.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14
+#endif
+
+namespace cadastre {
+
+using format::Header;
+
+ProfileView g_profile;
+
+namespace {
+
+// Pages are made present 64 KiB at a time: one system call per some hundred records, and at most 7 regions * 64 KiB too
+// much.
+constexpr uint64_t kChunkBytes = 64 * 1024;
+enum ChunkState : uint8_t { kChunkUntouched = 0, kChunkPresent = 1, kChunkFull = 2 };
+
+char* base;
+uint64_t mapped_bytes;
+uint8_t* chunks;  // one ChunkState each, private memory
+uint64_t string_cursor = 1;
+uint32_t is_open;
+bool all_present;  // old kernels: the whole file was allocated at start
+
+uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+bool Populate(uint64_t chunk) {
+  uint64_t begin = chunk * kChunkBytes;
+  uint64_t bytes = mapped_bytes - begin < kChunkBytes ? mapped_bytes - begin : kChunkBytes;
+  long result;
+  do {
+    result =
+        RawSyscall(SYS_madvise, reinterpret_cast<long>(base + begin), static_cast<long>(bytes), MADV_POPULATE_WRITE);
+  } while (result == -EINTR || result == -EAGAIN);
+  __atomic_store_n(&chunks[chunk], result == 0 ? kChunkPresent : kChunkFull, __ATOMIC_RELEASE);
+  return result == 0;
+}
+
+// Shares of the file. The rest goes to live samples. At the default 64 MiB: 2 MiB of strings, 16 Ki thread names, 6 Ki
+// thread buffers, 75 Ki sites, 2 Mi frames (28 a site), 630 Ki live samples.
+struct Layout {
+  format::RegionKind kind;
+  uint32_t record_bytes;
+  uint64_t share;  // one part in `share` of the file
+};
+constexpr Layout kLayout[] = {
+    {format::kRegionStrings, 8, 32},
+    {format::kRegionLibraries, sizeof(format::LibraryRecord), 128},
+    {format::kRegionThreads, sizeof(format::ThreadRecord), 128},
+    {format::kRegionBuffers, sizeof(format::BufferRecord), 10},
+    {format::kRegionSites, sizeof(format::SiteRecord), 8},
+    {format::kRegionFrames, 8, 4},
+    {format::kRegionLive, sizeof(format::LiveRecord), 0},
+};
+
+void LayOut(Header* header, uint64_t file_bytes, bool exact) {
+  uint64_t offset = format::kPageBytes;
+  for (const Layout& layout : kLayout) {
+    uint64_t bytes = layout.share == 0 ? file_bytes - offset : file_bytes / layout.share;
+    // Exact mode's cap is set by live blocks, not by threads: buffers and libraries do not grow with it.
+    if (exact && layout.kind == format::kRegionBuffers && bytes > (8u << 20)) bytes = 8u << 20;
+    if (layout.kind == format::kRegionLibraries && bytes > (4u << 20)) bytes = 4u << 20;
+    bytes = bytes / format::kPageBytes * format::kPageBytes;
+    header->regions[layout.kind] = {offset, bytes, layout.record_bytes, 0};
+    offset += bytes;
+  }
+  header->region_count = format::kRegionCount;
+}
+
+template <typename Record>
+void View(const Header* header, format::RegionKind kind, Record** records, uint32_t* capacity) {
+  *records = reinterpret_cast<Record*>(base + header->regions[kind].offset);
+  uint64_t count = header->regions[kind].bytes / sizeof(Record);
+  *capacity = count > 0xfffffff0u ? 0xfffffff0u : static_cast<uint32_t>(count);
+}
+
+void FillView(Header* header) {
+  g_profile.strings = reinterpret_cast<uint64_t*>(base + header->regions[format::kRegionStrings].offset);
+  g_profile.string_units = header->regions[format::kRegionStrings].bytes / 8;
+  g_profile.frames = reinterpret_cast<uint64_t*>(base + header->regions[format::kRegionFrames].offset);
+  g_profile.frame_capacity = header->regions[format::kRegionFrames].bytes / 8;
+  View(header, format::kRegionLibraries, &g_profile.libraries, &g_profile.library_capacity);
+  View(header, format::kRegionThreads, &g_profile.threads, &g_profile.thread_capacity);
+  View(header, format::kRegionBuffers, &g_profile.buffers, &g_profile.buffer_capacity);
+  View(header, format::kRegionSites, &g_profile.sites, &g_profile.site_capacity);
+  View(header, format::kRegionLive, &g_profile.live, &g_profile.live_capacity);
+  __atomic_store_n(&g_profile.header, header, __ATOMIC_RELEASE);
+}
+
+// "DIR/NAME" or, where that is taken, "DIR/NAME-2.cad" and so on.
+bool MakePath(const ProfileSpec& spec, int attempt, char* out, size_t capacity) {
+  size_t directory = strlen(spec.directory), name = strlen(spec.name);
+  if (directory + name + 8 > capacity) return false;
+  memcpy(out, spec.directory, directory);
+  out[directory++] = '/';
+  memcpy(out + directory, spec.name, name + 1);
+  if (attempt == 0) return true;
+  size_t stem = name > 4 && memcmp(spec.name + name - 4, ".cad", 4) == 0 ? name - 4 : name;
+  char* tail = out + directory + stem;
+  tail[0] = '-';
+  tail[1] = static_cast<char>('1' + attempt);
+  memcpy(tail + 2, ".cad", 5);
+  return true;
+}
+
+uint64_t FileSizeLimit() {
+  rlimit limit{};
+  if (RawSyscall(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, reinterpret_cast<long>(&limit)) != 0) return ~0ull;
+  return limit.rlim_cur == RLIM_INFINITY ? ~0ull : limit.rlim_cur;
+}
+
+// Below this there is no room for one chunk in each region.
+constexpr uint64_t kSmallestFileBytes = 1 << 20;
+constexpr uint64_t kOldKernelFileBytes = 8 << 20;
+
+ProfileError MapFile(int fd, uint64_t bytes, bool exact) {
+  long result = RawSyscall(SYS_ftruncate, fd, static_cast<long>(bytes));
+  if (result != 0) return {"cannot size the profile", static_cast<int>(-result)};
+  result = RawSyscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (IsSyscallError(result)) return {"cannot map the profile", static_cast<int>(-result)};
+  base = reinterpret_cast<char*>(result);
+  mapped_bytes = bytes;
+  uint64_t chunk_count = RoundUp(bytes, kChunkBytes) / kChunkBytes;
+  result = RawSyscall(SYS_mmap, 0, static_cast<long>(RoundUp(chunk_count, format::kPageBytes)), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (IsSyscallError(result)) return {"no memory for the profile", ENOMEM};
+  chunks = reinterpret_cast<uint8_t*>(result);
+  RawSyscall(SYS_madvise, reinterpret_cast<long>(base), static_cast<long>(bytes), MADV_DONTDUMP);
+  result = RawSyscall(SYS_madvise, reinterpret_cast<long>(base), format::kPageBytes, MADV_POPULATE_WRITE);
+  if (result == -EINVAL || result == -ENOSYS) {
+    // Before Linux 5.14 the only way to know that a page can be had is to have it now.
+    result = RawSyscall(SYS_fallocate, fd, 0, 0, static_cast<long>(bytes));
+    all_present = result == 0;
+  }
+  if (result != 0) return {"no space for the profile", result == -EFAULT ? ENOSPC : static_cast<int>(-result)};
+  LayOut(reinterpret_cast<Header*>(base), bytes, exact);
+  return {nullptr, 0};
+}
+
+bool KernelCanPopulate() {
+  // A wrong length is EINVAL on kernels without the advice and success (nothing to do) on those with it.
+  return RawSyscall(SYS_madvise, reinterpret_cast<long>(chunks), 0, MADV_POPULATE_WRITE) == 0;
+}
+
+}  // namespace
+
+ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_bytes) {
+  struct statfs space {};
+  long result = RawSyscall(SYS_statfs, reinterpret_cast<long>(spec.directory), reinterpret_cast<long>(&space));
+  if (result != 0) return {"cannot use the directory", static_cast<int>(-result)};
+  const uint64_t free_bytes = static_cast<uint64_t>(space.f_bavail) * static_cast<uint64_t>(space.f_bsize);
+  uint64_t bytes = spec.memory_bytes;
+  // A tmpfs mounted without a size reports no blocks at all: then only the cap counts.
+  if (bytes == 0) {
+    bytes = spec.default_memory_bytes;
+    if (space.f_blocks != 0 && free_bytes / 4 < bytes) bytes = free_bytes / 4;
+  }
+  if (!KernelCanPopulate() && bytes > kOldKernelFileBytes) bytes = kOldKernelFileBytes;
+  const uint64_t limit = FileSizeLimit();
+  if (bytes > limit) bytes = limit;  // beyond it the kernel sends SIGXFSZ, which kills
+  bytes = bytes / format::kPageBytes * format::kPageBytes;
+  if (limit < kSmallestFileBytes) return {"file size limit (ulimit -f) leaves no room for the profile", EFBIG};
+  if (bytes < kSmallestFileBytes) return {"no space for the profile", ENOSPC};
+
+  int fd = -1;
+  for (int attempt = 0; attempt < 9 && fd < 0; attempt++) {
+    if (!MakePath(spec, attempt, path_out, path_bytes)) return {"path of the profile is too long", ENAMETOOLONG};
+    long opened = RawSyscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path_out),
+                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, spec.mode);
+    if (opened >= 0) {
+      fd = static_cast<int>(opened);
+    } else if (opened != -EEXIST) {
+      return {"cannot create the profile", static_cast<int>(-opened)};
+    }
+  }
+  if (fd < 0) return {"cannot create the profile", EEXIST};
+  ProfileError error = MapFile(fd, bytes, spec.exact);
+  // Closed at once: a daemon may close every descriptor and get this number for a file of its own.
+  RawSyscall(SYS_close, fd);
+  if (error.what != nullptr) {
+    RawSyscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path_out), 0);
+    return error;
+  }
+  Header* header = reinterpret_cast<Header*>(base);
+  header->version = format::kVersion;
+  header->header_bytes = sizeof(Header);
+  header->file_bytes = bytes;
+  header->memory_bytes = bytes;
+  FillView(header);
+  return {nullptr, 0};
+}
+
+void ProfilePublish() {
+  memcpy(g_profile.header->magic, format::kMagic, sizeof(format::kMagic));
+  __atomic_store_n(&is_open, 1, __ATOMIC_RELEASE);
+}
+
+bool ProfileIsOpen() { return __atomic_load_n(&is_open, __ATOMIC_ACQUIRE) != 0; }
+
+void ProfileDetachInChild() {
+  if (base == nullptr) return;
+  __atomic_store_n(&is_open, 0, __ATOMIC_RELEASE);
+  RawSyscall(SYS_mmap, reinterpret_cast<long>(base), static_cast<long>(mapped_bytes), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+bool ProfileEnsure(const void* address, size_t bytes) {
+  if (all_present) return true;
+  uint64_t begin = static_cast<uint64_t>(static_cast<const char*>(address) - base);
+  uint64_t last = (begin + bytes - 1) / kChunkBytes;
+  for (uint64_t chunk = begin / kChunkBytes; chunk <= last; chunk++) {
+    uint8_t state = __atomic_load_n(&chunks[chunk], __ATOMIC_ACQUIRE);
+    if (state == kChunkPresent) continue;
+    if (state == kChunkFull || !Populate(chunk)) return false;
+  }
+  return true;
+}
+
+uint32_t ProfileAddString(const char* bytes, size_t length) {
+  if (length == 0 || g_profile.header == nullptr) return 0;
+  uint64_t units = (sizeof(format::StringHeader) + length + 7) / 8;
+  uint64_t unit = __atomic_fetch_add(&string_cursor, units, __ATOMIC_RELAXED);
+  if (units > g_profile.string_units || unit + units > g_profile.string_units ||
+      !ProfileEnsure(g_profile.strings + unit, units * 8)) {
+    __atomic_fetch_add(&g_profile.header->counters.strings_full, 1, __ATOMIC_RELAXED);
+    return 0;
+  }
+  auto* header = reinterpret_cast<format::StringHeader*>(g_profile.strings + unit);
+  header->length = static_cast<uint32_t>(length);
+  memcpy(header + 1, bytes, length);
+  __atomic_store_n(&header->check, format::StringCheck(bytes, length), __ATOMIC_RELEASE);
+  return static_cast<uint32_t>(unit);
+}
+
+}  // namespace cadastre

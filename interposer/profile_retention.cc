@@ -1,0 +1,87 @@
+#include "interposer/profile_retention.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "interposer/options.h"
+#include "interposer/profile_format.h"
+#include "interposer/raw_syscall.h"
+
+namespace cadastre {
+namespace {
+
+struct DirectoryEntry {  // linux_dirent64, getdents64(2)
+  uint64_t inode;
+  int64_t offset;
+  uint16_t length;
+  uint8_t type;
+  char name[];
+};
+
+struct Oldest {
+  char name[256];
+  uint64_t started_ns;
+  uint32_t count;
+};
+
+char entries[16 * 1024];  // static: this may run on a small stack
+format::Header header;
+
+bool StartsWith(const char* text, const char* prefix, size_t length) { return strncmp(text, prefix, length) == 0; }
+
+bool EndsWithCad(const char* name) {
+  const size_t length = strlen(name);
+  return length > 4 && strcmp(name + length - 4, ".cad") == 0;
+}
+
+bool IsDeadAndSaved(int directory, const char* name) {
+  long fd =
+      RawSyscall(SYS_openat, directory, reinterpret_cast<long>(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return false;
+  long got = RawSyscall(SYS_pread64, fd, reinterpret_cast<long>(&header), sizeof(header), 0);
+  RawSyscall(SYS_close, fd);
+  return got == static_cast<long>(sizeof(header)) && memcmp(header.magic, format::kMagic, sizeof(header.magic)) == 0 &&
+         header.version == format::kVersion && header.outcome.saved == 1 &&
+         RawSyscall(SYS_kill, header.pid, 0) == -ESRCH;
+}
+
+void FindOldest(int directory, const char* prefix, size_t prefix_length, Oldest* oldest) {
+  oldest->count = 0;
+  RawSyscall(SYS_lseek, directory, 0, 0);
+  for (;;) {
+    long got = RawSyscall(SYS_getdents64, directory, reinterpret_cast<long>(entries), sizeof(entries));
+    if (got <= 0) return;
+    for (long at = 0; at < got;) {
+      auto* entry = reinterpret_cast<DirectoryEntry*>(entries + at);
+      at += entry->length;
+      if (!StartsWith(entry->name, prefix, prefix_length) || !EndsWithCad(entry->name)) continue;
+      if (strlen(entry->name) >= sizeof(oldest->name) || !IsDeadAndSaved(directory, entry->name)) continue;
+      if (oldest->count++ == 0 || header.start_realtime_ns < oldest->started_ns) {
+        oldest->started_ns = header.start_realtime_ns;
+        strcpy(oldest->name, entry->name);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void RemoveOldProfiles(const char* directory, const ProcessFacts& facts, uint32_t keep) {
+  if (keep == kKeepAll) return;
+  long fd = RawSyscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  static char prefix[256];
+  MakeProfileName(facts, 0, prefix, sizeof(prefix));
+  char* tail = strrchr(prefix, '-');  // "...-EXE-0-SECONDS.cad": cut behind "EXE-"
+  if (tail != nullptr) tail[-1] = '\0';
+  static Oldest oldest;
+  for (int removed = 0; removed < 1000; removed++) {
+    FindOldest(static_cast<int>(fd), prefix, strlen(prefix), &oldest);
+    if (oldest.count <= keep) break;
+    if (RawSyscall(SYS_unlinkat, fd, reinterpret_cast<long>(oldest.name), 0) != 0) break;
+  }
+  RawSyscall(SYS_close, fd);
+}
+
+}  // namespace cadastre

@@ -1,0 +1,19 @@
+// keep=N: before a new profile is made, profiles of dead processes of the same program on the same host that `cadastre
+// run` or `watch` have already saved are removed, oldest first, until at most N are left.
+//
+// Thread- and signal-safety: runs once, in SessionOpen; system calls only. Errors are ignored: what cannot be removed
+// stays.
+#ifndef CADASTRE_INTERPOSER_PROFILE_RETENTION_H_
+#define CADASTRE_INTERPOSER_PROFILE_RETENTION_H_
+
+#include <stdint.h>
+
+#include "interposer/process_facts.h"
+
+namespace cadastre {
+
+void RemoveOldProfiles(const char* directory, const ProcessFacts& facts, uint32_t keep);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_INTERPOSER_PROFILE_RETENTION_H_

@@ -1,0 +1,29 @@
+// System calls without libc: they leave errno alone, cannot be interposed and allocate nothing.
+//
+// Returns the kernel's value: -errno on failure.
+// Thread- and signal-safety: safe everywhere, before main and in a fork child too.
+#ifndef CADASTRE_INTERPOSER_RAW_SYSCALL_H_
+#define CADASTRE_INTERPOSER_RAW_SYSCALL_H_
+
+#include <stdint.h>
+#include <sys/syscall.h>
+
+namespace cadastre {
+
+inline long RawSyscall(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+  long result;
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+}
+
+inline bool IsSyscallError(long result) { return static_cast<unsigned long>(result) > -4096ul; }
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_INTERPOSER_RAW_SYSCALL_H_

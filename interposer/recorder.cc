@@ -1,0 +1,123 @@
+#include "interposer/recorder.h"
+
+#include <sys/mman.h>
+
+#include "interposer/profile_file.h"
+#include "interposer/profile_format.h"
+#include "interposer/raw_syscall.h"
+#include "interposer/sampler.h"
+#include "interposer/session.h"
+#include "interposer/site_table.h"
+#include "interposer/thread_buffer.h"
+#include "interposer/thread_state.h"
+
+namespace cadastre {
+namespace {
+
+// Captured frames before they are interned: not on the target's stack, which may be small.
+uint64_t (*scratch)[kMaxFrames];
+
+void Count(uint64_t* counter, uint64_t by = 1) { __atomic_fetch_add(counter, by, __ATOMIC_RELAXED); }
+
+StackBounds BoundsFor(ThreadState* thread, uint64_t sp) {
+  if (thread->thread_stack.high == 0 && IsMainThread())
+    MainThreadStack(&thread->thread_stack.low, &thread->thread_stack.high);
+  if (sp >= thread->thread_stack.low && sp < thread->thread_stack.high) return thread->thread_stack;
+  return {0, 0};  // an alternate stack, a coroutine's, or a thread that was not made by pthread_create
+}
+
+uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers) {
+  uint32_t flags = 0;
+  uint64_t leaf;
+  uint64_t* frames = &leaf;
+  uint32_t count = 1;
+  if (thread->buffer != 0) {
+    frames = scratch[thread->buffer - 1];
+    count = CaptureStack(registers, BoundsFor(thread, registers.sp), frames, kMaxFrames, &flags);
+  } else {
+    leaf = CaptureLeaf(registers);
+    flags = format::kSiteTruncatedSmallStack;
+  }
+  if ((flags & format::kSiteTruncatedMask) != 0) Count(&g_profile.header->counters.stacks_truncated);
+  return SiteIntern(frames, count, format::kSiteMalloc, flags);
+}
+
+void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t weight,
+                  const EntryRegisters& registers) {
+  format::Counters* counters = &g_profile.header->counters;
+  const uint64_t now = SessionNow();
+  BufferPrepare(thread, now);
+  const uint32_t site = CaptureSite(thread, registers);
+  LiveSampleData sample = {reinterpret_cast<uint64_t>(pointer), bytes, weight, now, site, thread->thread};
+  bool had_old = false;
+  LiveSampleData old;
+  const bool inserted = LiveInsert(sample, &had_old, &old);
+  if (had_old) {
+    SiteLiveRemoved(old.site, old.weight);
+    Count(&counters->missed_frees);
+  }
+  if (inserted) {
+    SiteLiveAdded(site, weight, now);
+    Count(&counters->samples);
+    SessionNoteFill(LiveCount(), g_profile.live_capacity);
+  } else {
+    Count(&counters->dropped_live_full);
+    Count(&counters->dropped_weight_bytes, weight);
+  }
+  const double w = static_cast<double>(weight), s = static_cast<double>(bytes);
+  BufferAppend(thread, {site, 1, SampleCountFixed(bytes, weight), weight, w * (w - s)});
+  __atomic_store_n(&g_profile.header->last_sample_ns, now, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+bool RecorderInit(uint32_t buffers) {
+  long result = RawSyscall(SYS_mmap, 0, static_cast<long>(buffers * sizeof(*scratch)), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (IsSyscallError(result)) return false;
+  scratch = reinterpret_cast<uint64_t(*)[kMaxFrames]>(result);
+  return true;
+}
+
+void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& registers) {
+  ThreadState* thread = CurrentThreadState();
+  if (thread == nullptr) return;
+  ReentryGuard guard(thread);
+  if (!guard.entered()) {
+    if (SessionIsRecording()) Count(&g_profile.header->counters.nested_skipped);
+    return;
+  }
+  if (SessionCurrentState() == SessionState::kNew) SessionPrepare();
+  const SessionState state = SessionCurrentState();
+  if (state == SessionState::kOff) {
+    thread->countdown = kCountdownOff;
+    return;
+  }
+  if (state == SessionState::kNew || state == SessionState::kPreparing) return;
+  if (thread->random == 0) thread->random = SessionThreadSeed();
+  const SampleDecision decision = DecideSample(thread, bytes, SessionInterval(), SessionIsPaused());
+  if (!decision.record) return;
+  if (!SessionOpen()) {
+    if (SessionCurrentState() != SessionState::kOpening) thread->countdown = kCountdownOff;  // off, or a fork child
+    return;
+  }
+  RecordSample(thread, pointer, bytes, decision.weight_bytes, registers);
+}
+
+bool RecordFree(void* pointer, LiveSampleData* removed) {
+  if (!SessionIsRecording() || !LiveRemove(reinterpret_cast<uint64_t>(pointer), removed)) return false;
+  SiteLiveRemoved(removed->site, removed->weight);
+  Count(&g_profile.header->counters.frees);
+  return true;
+}
+
+void UndoFree(const LiveSampleData& removed) {
+  bool had_old = false;
+  LiveSampleData old;
+  if (!LiveInsert(removed, &had_old, &old)) return;
+  if (had_old) SiteLiveRemoved(old.site, old.weight);
+  SiteLiveAdded(removed.site, removed.weight, SessionNow());
+  __atomic_fetch_sub(&g_profile.header->counters.frees, 1, __ATOMIC_RELAXED);
+}
+
+}  // namespace cadastre

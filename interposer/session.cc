@@ -1,0 +1,326 @@
+#include "interposer/session.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "interposer/elf_lookup.h"
+#include "interposer/library_map.h"
+#include "interposer/live_table.h"
+#include "interposer/process_facts.h"
+#include "interposer/profile_file.h"
+#include "interposer/profile_retention.h"
+#include "interposer/raw_syscall.h"
+#include "interposer/real_allocator.h"
+#include "interposer/recorder.h"
+#include "interposer/sampler.h"
+#include "interposer/site_table.h"
+#include "interposer/stack_capture.h"
+#include "interposer/thread_buffer.h"
+#include "interposer/thread_state.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18  // Linux 4.14
+#endif
+
+extern "C" int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
+extern "C" void* __dso_handle __attribute__((visibility("hidden")));
+
+namespace cadastre {
+namespace {
+
+using format::Header;
+
+uint32_t state;  // SessionState
+Options options;
+const char* options_text;
+uint64_t thread_count;
+uint64_t random_base;
+uint64_t interval_now;
+uint64_t double_at;  // live slots in use at which the interval doubles next
+uint32_t own_pid;
+char profile_path[PATH_MAX];
+ProcessFacts facts;
+
+// Fork wipes this page in the child, also where no atfork handler runs.
+uint32_t* alive_page;
+bool wipe_works;
+
+SessionState State() { return static_cast<SessionState>(__atomic_load_n(&state, __ATOMIC_ACQUIRE)); }
+void SetState(SessionState to) { __atomic_store_n(&state, static_cast<uint32_t>(to), __ATOMIC_RELEASE); }
+bool Advance(SessionState from, SessionState to) {
+  uint32_t expected = static_cast<uint32_t>(from);
+  return __atomic_compare_exchange_n(&state, &expected, static_cast<uint32_t>(to), false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+}
+
+void Warn(const char* what, const char* item, size_t length) { SessionSay(what, item, length); }
+
+void MakeAlivePage() {
+  long page = RawSyscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (IsSyscallError(page)) return;
+  wipe_works = RawSyscall(SYS_madvise, page, 4096, MADV_WIPEONFORK) == 0;
+  alive_page = reinterpret_cast<uint32_t*>(page);
+  *alive_page = 1;
+}
+
+bool IsMeantForThisProcess() {
+  if (getauxval(AT_SECURE) != 0) return false;  // a setuid program is told nothing and tells nothing
+  const char* exe = facts.exe_name();
+  if (strcmp(exe, "cadastre") == 0) return false;
+  if (!GlobMatches(options.exe, exe)) return false;
+  const bool is_root = options.for_pid == 0 || options.for_pid == own_pid;
+  if (!is_root && options.children == Children::kNo) return false;
+  if (!is_root && options.children == Children::kPattern && !GlobMatches(options.children_pattern, exe)) return false;
+  return true;
+}
+
+void SeedRandom() {
+  // AT_RANDOM: 16 random bytes that the kernel gives every process; no system call.
+  uint64_t words[2] = {0x5bd1e995, 0x1b873593};
+  unsigned long random = getauxval(AT_RANDOM);
+  if (random != 0) memcpy(words, reinterpret_cast<const void*>(random), sizeof(words));
+  random_base = options.seed != 0 ? options.seed * 0x9e3779b97f4a7c15ull : words[0] ^ (words[1] << 1);
+}
+
+// The directory of live files, and its fallback when nothing was asked for.
+bool IsWritable(const char* directory) {
+  return RawSyscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(directory), W_OK | X_OK) == 0;
+}
+const char* ChooseDirectory() {
+  if (options.out[0] != '\0') return options.out;
+  if (IsWritable("/dev/shm")) return "/dev/shm";
+  const char* runtime = facts.environment("XDG_RUNTIME_DIR");
+  return runtime != nullptr && runtime[0] == '/' ? runtime : "/dev/shm";
+}
+
+uint32_t AddText(const char* text) { return ProfileAddString(text, strlen(text)); }
+
+uint32_t AddCommand() {
+  static char command[32 * 1024];
+  if (options.command == CommandDetail::kNone) return 0;
+  size_t length = ReadSmallFile("/proc/self/cmdline", command, sizeof(command));
+  if (options.command == CommandDetail::kExe) length = KeepProgramAndMainClass(command, length);
+  return ProfileAddString(command, length);
+}
+
+void FillHeader(Header* header) {
+  header->run_state = options.start_paused ? format::kRunPaused : format::kRunRecording;
+  header->pid = own_pid;
+  header->pid_namespace = facts.pid_namespace;
+  header->process_start_ticks = facts.start_ticks;
+  header->start_realtime_ns = facts.start_realtime_ns;
+  header->start_monotonic_ns = facts.start_monotonic_ns;
+  uint64_t mixed = random_base ^ facts.start_realtime_ns ^ (static_cast<uint64_t>(own_pid) << 32);
+  for (int i = 0; i < 2; i++) {
+    uint64_t word = NextRandom(&mixed);
+    memcpy(header->session_id + 8 * i, &word, sizeof(word));
+  }
+  header->interval_bytes = options.interval_bytes;
+  header->seed = options.seed;
+  header->control.paused = options.start_paused;
+  header->exe = AddText(facts.exe);
+  header->command = AddCommand();
+  header->host = AddText(facts.host);
+  header->labels = AddText(options.labels);
+  header->expect = AddText(options.expect);
+  header->options = options_text != nullptr ? AddText(options_text) : 0;
+  const link_map* before = nullptr;
+  const link_map* allocator = MallocIsServedBeforeUs(&before) ? before : RealAllocatorLibrary();
+  if (allocator != nullptr) {
+    const char* path = allocator->l_name != nullptr && allocator->l_name[0] != '\0' ? allocator->l_name : facts.exe;
+    header->allocator_path = AddText(path);
+    header->allocator = AddText(BaseName(path));
+  }
+}
+
+bool OpenTables() {
+  return LiveTableInit(g_profile.live_capacity) && SiteTableInit(g_profile.site_capacity) &&
+         RecorderInit(g_profile.buffer_capacity);
+}
+
+void SayError(const ProfileError& error, const char* path) {
+  // Static: this may run on a small stack. One thread opens the session, so one thread is here.
+  static char line[PATH_MAX + 128];
+  size_t used = 0;
+  auto add = [&](const char* text) {
+    for (; *text != '\0' && used < sizeof(line); text++) line[used++] = *text;
+  };
+  add(path);
+  add(": ");
+  add(ErrorText(error.error));
+  add("; not recording");
+  SessionSay(error.what, line, used);
+}
+
+void ChildAfterFork() {
+  SetState(SessionState::kOff);
+  ProfileDetachInChild();
+}
+
+}  // namespace
+
+SessionState SessionCurrentState() { return State(); }
+const Options& SessionOptions() { return options; }
+
+void SessionPrepare() {
+  if (!Advance(SessionState::kNew, SessionState::kPreparing)) return;
+  own_pid = static_cast<uint32_t>(RawSyscall(SYS_getpid));
+  ReadProcessFacts(&facts);
+  SetDefaultOptions(&options);
+  options_text = facts.environment("CADASTRE_OPTIONS");
+  if (getauxval(AT_SECURE) == 0 && options_text != nullptr) ParseOptions(options_text, &options, Warn);
+  interval_now = options.interval_bytes;
+  SeedRandom();
+  MakeAlivePage();
+  if (!IsMeantForThisProcess() || alive_page == nullptr) return SetState(SessionState::kOff);
+  LibraryMapInit();
+  SetState(SessionState::kArmed);
+}
+
+bool SessionOpen() {
+  if (!Advance(SessionState::kArmed, SessionState::kOpening)) return SessionIsRecording();
+  static char name[256];
+  const char* chosen = options.name;
+  if (options.name[0] == '\0' || options.for_pid != own_pid) {
+    MakeProfileName(facts, own_pid, name, sizeof(name));
+    chosen = name;
+  }
+  const bool exact = options.interval_bytes <= 1;
+  const char* directory = ChooseDirectory();
+  RemoveOldProfiles(directory, facts, options.keep);
+  ProfileSpec spec = {
+      directory, chosen, options.mode, options.memory_bytes, exact ? kDefaultExactMemoryBytes : kDefaultMemoryBytes,
+      exact};
+  ProfileError error = ProfileCreate(spec, profile_path, sizeof(profile_path));
+  if (error.what == nullptr && !OpenTables()) error = {"no memory for the profile", 12};
+  if (error.what != nullptr) {
+    SayError(error, profile_path[0] != '\0' ? profile_path : directory);
+    SetState(SessionState::kOff);
+    return false;
+  }
+  FillHeader(g_profile.header);
+  double_at = g_profile.live_capacity / 8 * 7;
+  LibraryMapPublish();
+  ProfilePublish();
+  SetState(SessionState::kRecording);
+  return true;
+}
+
+bool SessionIsRecording() {
+  if (State() != SessionState::kRecording) return false;
+  if (__atomic_load_n(alive_page, __ATOMIC_RELAXED) == 0) return false;
+  // Kernels before 4.14 cannot wipe: ask who we are.
+  return wipe_works || static_cast<uint32_t>(RawSyscall(SYS_getpid)) == own_pid;
+}
+
+uint64_t SessionInterval() {
+  uint64_t interval = __atomic_load_n(&interval_now, __ATOMIC_RELAXED);
+  if (State() != SessionState::kRecording) return interval;
+  uint64_t wanted = __atomic_load_n(&g_profile.header->control.interval_bytes, __ATOMIC_RELAXED);
+  return wanted != 0 && wanted <= (1ull << 50) ? wanted : interval;
+}
+
+bool SessionIsPaused() {
+  if (State() != SessionState::kRecording) return options.start_paused;
+  return __atomic_load_n(&g_profile.header->control.paused, __ATOMIC_RELAXED) != 0;
+}
+
+void SessionNoteFill(uint32_t count, uint32_t capacity) {
+  uint64_t limit = __atomic_load_n(&double_at, __ATOMIC_RELAXED);
+  if (count < limit || SessionInterval() <= 1) return;
+  // 7/8 full: the interval doubles; then at 15/16, 31/32 ...: half of what is left each time.
+  uint64_t next = limit + (capacity - limit + 1) / 2;
+  if (!__atomic_compare_exchange_n(&double_at, &limit, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+  uint64_t doubled = SessionInterval() * 2;
+  __atomic_store_n(&interval_now, doubled, __ATOMIC_RELAXED);
+  if (__atomic_load_n(&g_profile.header->control.interval_bytes, __ATOMIC_RELAXED) != 0) {
+    __atomic_store_n(&g_profile.header->control.interval_bytes, doubled, __ATOMIC_RELAXED);
+  }
+  __atomic_fetch_add(&g_profile.header->counters.interval_doublings, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t SessionThreadSeed() {
+  uint64_t seed = random_base + __atomic_add_fetch(&thread_count, 1, __ATOMIC_RELAXED) * 0xd1342543de82ef95ull;
+  seed = NextRandom(&seed);
+  return seed == 0 ? 1 : seed;
+}
+
+uint64_t SessionNow() { return MonotonicNow() - facts.start_monotonic_ns; }
+
+bool IsMainThread() {
+  uint64_t thread_pointer;
+  asm("movq %%fs:0, %0" : "=r"(thread_pointer));
+  return thread_pointer == facts.main_thread_pointer;
+}
+
+void MainThreadStack(uint64_t* low, uint64_t* high) {
+  *low = facts.main_stack_low;
+  *high = facts.main_stack_high;
+}
+
+uint64_t DefaultThreadStackBytes() { return facts.default_thread_stack_bytes; }
+
+void SessionBeforeSandbox() {
+  ThreadState* thread = CurrentThreadState();
+  if (thread == nullptr) return;
+  ReentryGuard guard(thread);
+  if (!guard.entered()) return;
+  if (State() == SessionState::kArmed) SessionOpen();
+  if (!SessionIsRecording()) return;
+  BufferPrepare(thread, SessionNow());
+  BufferEnterSandbox();
+}
+
+void SessionSay(const char* what, const char* item, uint64_t item_length) {
+  if (!StandardErrorIsUnchanged(facts)) return;
+  static char line[PATH_MAX + 256];
+  static uint32_t busy;
+  if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
+  size_t used = 0;
+  auto add = [&](const char* text, size_t length) {
+    for (size_t i = 0; i < length && used + 2 < sizeof(line); i++) line[used++] = text[i] == '\n' ? ' ' : text[i];
+  };
+  add("cadastre: ", 10);
+  add(what, strlen(what));
+  add(": ", 2);
+  add(item, item_length);
+  line[used++] = '\n';
+  RawSyscall(SYS_write, 2, reinterpret_cast<long>(line), static_cast<long>(used));
+  __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+namespace {
+
+__attribute__((constructor)) void StartAtLoad() {
+  if (!RealAllocatorResolve()) return;
+  SessionPrepare();
+  if (State() == SessionState::kOff || State() == SessionState::kNew) return;
+  __register_atfork(nullptr, nullptr, &ChildAfterFork, &__dso_handle);
+  StackCaptureInit();
+  if (!options.start_paused) return;
+  ThreadState* thread = CurrentThreadState();
+  ReentryGuard guard(thread);
+  if (guard.entered()) SessionOpen();  // the file must exist for `resume` to find it
+}
+
+__attribute__((destructor)) void NoteCleanExit() {
+  if (!SessionIsRecording()) return;
+  Header* header = g_profile.header;
+  header->outcome.end_realtime_ns = RealtimeNow();
+  __atomic_store_n(&header->outcome.end, format::kEndExit, __ATOMIC_RELEASE);
+  if (options.min_life_ns == 0 || SessionNow() >= options.min_life_ns || IsSandboxed()) return;
+  RawSyscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(profile_path), 0);
+}
+
+}  // namespace
+
+}  // namespace cadastre

@@ -1,0 +1,62 @@
+// The session: from "the library is mapped" to "this process is recorded", and what fork, a sandbox and the exit do to
+// it. One enum of states.
+//
+//   kNew ──Prepare──> kArmed ──first due sample──> kRecording
+//                └──> kOff (another program's name, setuid, children=no, `cadastre` itself, no file could be made)
+// Prepare runs at the first allocation or in the constructor, whichever comes first; it makes no file. Open makes the
+// file. A fork child is kOff at once: its atfork handler maps anonymous memory over the profile, and where no handler
+// runs (_Fork) a page that fork wipes says so. Thread- and signal-safety: every function may be called from any thread;
+// each transition is made by one of them. Errors: one line on stderr at most, and kOff.
+#ifndef CADASTRE_INTERPOSER_SESSION_H_
+#define CADASTRE_INTERPOSER_SESSION_H_
+
+#include <stdint.h>
+
+#include "interposer/options.h"
+
+namespace cadastre {
+
+enum class SessionState : uint32_t { kNew, kPreparing, kArmed, kOpening, kRecording, kOff };
+
+SessionState SessionCurrentState();
+
+// kNew -> kArmed or kOff. The real allocator must be resolved.
+void SessionPrepare();
+
+// kArmed -> kRecording: creates the profile. False: not recording (yet): another thread is at it, or it failed.
+bool SessionOpen();
+
+// Recording, and this is the process that the profile belongs to.
+bool SessionIsRecording();
+
+// Mean bytes between samples now: as started, doubled where memory ran short, or as set from outside.
+uint64_t SessionInterval();
+bool SessionIsPaused();
+
+// The live table has `count` of `capacity` slots in use: doubles the interval when it nears the end (not in exact
+// mode).
+void SessionNoteFill(uint32_t count, uint32_t capacity);
+
+// Seed of one more thread's random numbers. Never 0.
+uint64_t SessionThreadSeed();
+
+// Nanoseconds since the session was prepared (CLOCK_MONOTONIC through the vDSO; no system call).
+uint64_t SessionNow();
+
+// True on the process's first thread. Its stack, for bounds.
+bool IsMainThread();
+void MainThreadStack(uint64_t* low, uint64_t* high);
+uint64_t DefaultThreadStackBytes();
+
+// Before a seccomp filter is installed: the file and this thread's buffer must exist, for afterwards nothing may be
+// opened or asked.
+void SessionBeforeSandbox();
+
+const Options& SessionOptions();
+
+// One line on stderr, if stderr is still what it was at start.
+void SessionSay(const char* what, const char* item, uint64_t item_length);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_INTERPOSER_SESSION_H_

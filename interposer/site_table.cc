@@ -1,0 +1,144 @@
+#include "interposer/site_table.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "interposer/profile_file.h"
+#include "interposer/profile_format.h"
+#include "interposer/raw_syscall.h"
+
+namespace cadastre {
+namespace {
+
+using format::SiteRecord;
+
+// Entry: hash in the upper half, site index in the lower; 0 = empty (site 0 is not used).
+uint64_t* index_entries;
+uint64_t index_mask;
+uint32_t next_site = format::kSiteOverflow + 1;
+uint64_t next_frame = 0;
+
+uint64_t HashFrames(const uint64_t* frames, uint32_t count, uint32_t kind, uint32_t flags) {
+  uint64_t hash = 0x9e3779b97f4a7c15ull * (count + 1) + kind * 0x10001 + flags;
+  for (uint32_t i = 0; i < count; i++) {
+    hash = (hash ^ frames[i]) * 0xff51afd7ed558ccdull;
+    hash ^= hash >> 33;
+  }
+  return hash;
+}
+
+bool Equals(const SiteRecord& site, uint64_t hash, const uint64_t* frames, uint32_t count, uint32_t kind,
+            uint32_t flags) {
+  // Bounds come from our own capacity, not from the file's word of its own length.
+  return site.hash == hash && site.frame_count == count && site.kind == kind && site.flags == flags &&
+         site.frame_start <= g_profile.frame_capacity && count <= g_profile.frame_capacity - site.frame_start &&
+         memcmp(g_profile.frames + site.frame_start, frames, count * sizeof(uint64_t)) == 0;
+}
+
+// Writes a new record; 0 if there is no room.
+uint32_t WriteSite(uint64_t hash, const uint64_t* frames, uint32_t count, uint32_t kind, uint32_t flags) {
+  if (__atomic_load_n(&next_site, __ATOMIC_RELAXED) >= g_profile.site_capacity) return 0;
+  uint64_t start = __atomic_load_n(&next_frame, __ATOMIC_RELAXED);
+  do {
+    if (count > g_profile.frame_capacity || start > g_profile.frame_capacity - count) return 0;
+  } while (!__atomic_compare_exchange_n(&next_frame, &start, start + count, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  uint32_t site = __atomic_fetch_add(&next_site, 1, __ATOMIC_RELAXED);
+  if (site >= g_profile.site_capacity) return 0;
+  SiteRecord* record = &g_profile.sites[site];
+  if (!ProfileEnsure(record, sizeof(*record))) return 0;
+  if (count > 0 && !ProfileEnsure(g_profile.frames + start, count * sizeof(uint64_t))) return 0;
+  record->state = format::kWriting;
+  record->frame_count = count;
+  record->frame_start = start;
+  record->hash = hash;
+  record->kind = kind;
+  record->flags = flags;
+  record->peak_epoch = __atomic_load_n(&g_profile.header->peak_epoch, __ATOMIC_RELAXED);
+  memcpy(g_profile.frames + start, frames, count * sizeof(uint64_t));
+  __atomic_store_n(&record->state, format::kReady, __ATOMIC_RELEASE);
+  return site;
+}
+
+uint32_t Overflow() {
+  __atomic_fetch_add(&g_profile.header->counters.sites_overflowed, 1, __ATOMIC_RELAXED);
+  return format::kSiteOverflow;
+}
+
+// A site that changes for the first time since the last peak keeps what it held at that moment.
+void KeepPeakValue(SiteRecord* site) {
+  uint64_t epoch = __atomic_load_n(&g_profile.header->peak_epoch, __ATOMIC_ACQUIRE);
+  uint64_t seen = __atomic_load_n(&site->peak_epoch, __ATOMIC_RELAXED);
+  if (seen == epoch) return;
+  int64_t live = __atomic_load_n(&site->live_bytes, __ATOMIC_RELAXED);
+  if (__atomic_compare_exchange_n(&site->peak_epoch, &seen, epoch, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&site->live_at_peak_bytes, live, __ATOMIC_RELEASE);
+  }
+}
+
+}  // namespace
+
+bool SiteTableInit(uint32_t capacity) {
+  uint64_t entries = 1024;
+  while (entries < static_cast<uint64_t>(capacity) * 2) entries *= 2;
+  long result = RawSyscall(SYS_mmap, 0, static_cast<long>(entries * sizeof(uint64_t)), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (IsSyscallError(result)) return false;
+  index_entries = reinterpret_cast<uint64_t*>(result);
+  index_mask = entries - 1;
+  if (!ProfileEnsure(&g_profile.sites[format::kSiteOverflow], sizeof(SiteRecord))) return false;
+  g_profile.sites[format::kSiteOverflow].state = format::kReady;
+  return true;
+}
+
+uint32_t SiteIntern(const uint64_t* frames, uint32_t frame_count, uint32_t kind, uint32_t flags) {
+  const uint64_t hash = HashFrames(frames, frame_count, kind, flags);
+  const uint64_t tag = hash & 0xffffffff00000000ull;
+  uint32_t own = 0;
+  for (uint64_t probe = 0; probe <= index_mask; probe++) {
+    uint64_t* slot = &index_entries[(hash + probe) & index_mask];
+    uint64_t entry = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+    if (entry == 0) {
+      if (own == 0) own = WriteSite(hash, frames, frame_count, kind, flags);
+      if (own == 0) return Overflow();
+      if (__atomic_compare_exchange_n(slot, &entry, tag | own, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return own;
+    }
+    uint32_t site = static_cast<uint32_t>(entry);
+    if ((entry & 0xffffffff00000000ull) == tag &&
+        Equals(g_profile.sites[site], hash, frames, frame_count, kind, flags)) {
+      if (own != 0) __atomic_store_n(&g_profile.sites[own].state, format::kFree, __ATOMIC_RELEASE);
+      return site;
+    }
+  }
+  return Overflow();
+}
+
+void SiteLiveAdded(uint32_t site, uint64_t weight_bytes, uint64_t now_ns) {
+  SiteRecord* record = &g_profile.sites[site];
+  format::Header* header = g_profile.header;
+  KeepPeakValue(record);
+  const int64_t weight = static_cast<int64_t>(weight_bytes);
+  int64_t live = __atomic_add_fetch(&record->live_bytes, weight, __ATOMIC_RELAXED);
+  int64_t highest = __atomic_load_n(&record->own_peak_bytes, __ATOMIC_RELAXED);
+  while (live > highest && !__atomic_compare_exchange_n(&record->own_peak_bytes, &highest, live, true, __ATOMIC_RELAXED,
+                                                        __ATOMIC_RELAXED)) {
+  }
+  uint64_t total = __atomic_add_fetch(&header->live_total_bytes, weight_bytes, __ATOMIC_RELAXED);
+  uint64_t peak = __atomic_load_n(&header->peak_total_bytes, __ATOMIC_RELAXED);
+  while (total > peak) {
+    if (__atomic_compare_exchange_n(&header->peak_total_bytes, &peak, total, true, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      __atomic_store_n(&header->peak_ns, now_ns, __ATOMIC_RELAXED);
+      __atomic_fetch_add(&header->peak_epoch, 1, __ATOMIC_ACQ_REL);
+      break;
+    }
+  }
+}
+
+void SiteLiveRemoved(uint32_t site, uint64_t weight_bytes) {
+  SiteRecord* record = &g_profile.sites[site];
+  KeepPeakValue(record);
+  __atomic_sub_fetch(&record->live_bytes, static_cast<int64_t>(weight_bytes), __ATOMIC_RELAXED);
+  __atomic_sub_fetch(&g_profile.header->live_total_bytes, weight_bytes, __ATOMIC_RELAXED);
+}
+
+}  // namespace cadastre

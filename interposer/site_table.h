@@ -1,0 +1,25 @@
+// The site table: distinct stacks, interned. A site is written once into the profile and then only its counters move.
+//
+// Private index: open addressing over {hash, site}, filled by compare-and-swap; entries are never removed. Two threads
+// that bring the same new stack at the same time end up with the same site (the loser's record is given up, state 0).
+// Thread- and signal-safety: lock-free.
+#ifndef CADASTRE_INTERPOSER_SITE_TABLE_H_
+#define CADASTRE_INTERPOSER_SITE_TABLE_H_
+
+#include <stdint.h>
+
+namespace cadastre {
+
+bool SiteTableInit(uint32_t capacity);
+
+// The index of the site, or format::kSiteOverflow where there is no room for a new one (counted).
+uint32_t SiteIntern(const uint64_t* frames, uint32_t frame_count, uint32_t kind, uint32_t flags);
+
+// Live bytes of a site and of the whole process went up or down by the weight of one sample; keeps the peak
+// (profile_format.h, SiteRecord).
+void SiteLiveAdded(uint32_t site, uint64_t weight_bytes, uint64_t now_ns);
+void SiteLiveRemoved(uint32_t site, uint64_t weight_bytes);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_INTERPOSER_SITE_TABLE_H_

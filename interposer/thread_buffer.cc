@@ -1,0 +1,157 @@
+#include "interposer/thread_buffer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "interposer/profile_file.h"
+#include "interposer/raw_syscall.h"
+
+namespace cadastre {
+namespace {
+
+using format::BufferRecord;
+using format::Delta;
+
+uint32_t next_buffer;
+uint32_t next_thread = 1;
+uint32_t takeover_cursor;
+uint32_t sandboxed;
+
+// How many older buffers a new thread asks for a dead owner before it opens a fresh one. With t live threads this costs
+// t*kTakeoverTries system calls in all, and n short-lived threads never need more than live threads + kTakeoverTries
+// buffers.
+constexpr uint32_t kTakeoverTries = 4;
+
+uint32_t OwnTid() { return IsSandboxed() ? 0 : static_cast<uint32_t>(RawSyscall(SYS_gettid)); }
+
+bool IsDead(uint32_t tid) {
+  if (tid == 0 || IsSandboxed()) return false;
+  return RawSyscall(SYS_tgkill, g_profile.header->pid, tid, 0) == -ESRCH;
+}
+
+// The word that is exchanged is the owner itself: a reader never sees the buffer between two owners.
+bool TakeOver(uint32_t index, uint32_t tid) {
+  BufferRecord* record = &g_profile.buffers[index];
+  uint32_t owner = __atomic_load_n(&record->owner_tid, __ATOMIC_ACQUIRE);
+  if (owner != tid && !IsDead(owner)) return false;
+  return __atomic_compare_exchange_n(&record->owner_tid, &owner, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void OwnRecord(ThreadState* state, uint32_t index, uint32_t tid) {
+  BufferRecord* record = &g_profile.buffers[index];
+  __atomic_store_n(&record->owner_tid, tid, __ATOMIC_RELEASE);
+  record->thread = state->thread;
+  __atomic_store_n(&record->state, format::kReady, __ATOMIC_RELEASE);
+  state->buffer = index + 1;
+}
+
+void AcquireBuffer(ThreadState* state, uint32_t tid) {
+  const uint32_t in_use = __atomic_load_n(&next_buffer, __ATOMIC_ACQUIRE);
+  const uint32_t used = in_use < g_profile.buffer_capacity ? in_use : g_profile.buffer_capacity;
+  for (uint32_t i = 0; used > 0 && i < kTakeoverTries && i < used && tid != 0; i++) {
+    uint32_t index = __atomic_fetch_add(&takeover_cursor, 1, __ATOMIC_RELAXED) % used;
+    if (TakeOver(index, tid)) return OwnRecord(state, index, tid);
+  }
+  if (in_use < g_profile.buffer_capacity) {
+    uint32_t index = __atomic_fetch_add(&next_buffer, 1, __ATOMIC_ACQ_REL);
+    if (index < g_profile.buffer_capacity && ProfileEnsure(&g_profile.buffers[index], sizeof(BufferRecord))) {
+      return OwnRecord(state, index, tid);
+    }
+  }
+  state->buffer_failed = 1;
+}
+
+void AcquireIdentity(ThreadState* state, uint32_t tid, uint64_t now_ns) {
+  uint32_t index = __atomic_load_n(&next_thread, __ATOMIC_RELAXED);
+  if (index < g_profile.thread_capacity) index = __atomic_fetch_add(&next_thread, 1, __ATOMIC_RELAXED);
+  if (index >= g_profile.thread_capacity || !ProfileEnsure(&g_profile.threads[index], sizeof(format::ThreadRecord))) {
+    __atomic_fetch_add(&g_profile.header->counters.threads_full, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  format::ThreadRecord* record = &g_profile.threads[index];
+  record->tid = tid;
+  record->start_ns = now_ns;
+  if (!IsSandboxed()) RawSyscall(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(record->name));
+  __atomic_store_n(&record->state, format::kReady, __ATOMIC_RELEASE);
+  state->thread = index;
+}
+
+uint64_t* CounterOf(format::SiteRecord* site, uint32_t field) {
+  switch (field) {
+    case format::kDeltaSamples:
+      return &site->samples;
+    case format::kDeltaCount:
+      return &site->count_fixed;
+    case format::kDeltaBytes:
+      return &site->allocated_bytes;
+    default:
+      return reinterpret_cast<uint64_t*>(&site->allocated_variance);
+  }
+}
+
+uint64_t Added(uint64_t old_value, const Delta& delta, uint32_t field) {
+  if (field == format::kDeltaSamples) return old_value + delta.samples;
+  if (field == format::kDeltaCount) return old_value + delta.count_fixed;
+  if (field == format::kDeltaBytes) return old_value + delta.bytes;
+  double value;
+  memcpy(&value, &old_value, sizeof(value));
+  value += delta.variance;
+  memcpy(&old_value, &value, sizeof(value));
+  return old_value;
+}
+
+void ApplyField(BufferRecord* record, const Delta& delta, uint32_t field) {
+  uint64_t* counter = CounterOf(&g_profile.sites[delta.site], field);
+  uint64_t old_value = __atomic_load_n(counter, __ATOMIC_RELAXED);
+  do {
+    record->redo.old_value = old_value;
+    record->redo.new_value = Added(old_value, delta, field);
+    __atomic_store_n(&record->redo.field, field, __ATOMIC_RELEASE);
+    __atomic_store_n(&record->redo.armed, 1, __ATOMIC_RELEASE);
+  } while (!__atomic_compare_exchange_n(counter, &old_value, record->redo.new_value, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED));
+}
+
+void Apply(BufferRecord* record) {
+  while (record->tail != record->head) {
+    // A copy: what is in the file decides nothing about where we write. Sites come from our own table only.
+    const Delta delta = record->deltas[record->tail % format::kBufferDeltas];
+    record->redo.tail = record->tail;
+    if (delta.site < g_profile.site_capacity) {
+      for (uint32_t field = 0; field < format::kDeltaFields; field++) ApplyField(record, delta, field);
+    }
+    __atomic_store_n(&record->tail, record->tail + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&record->redo.armed, 0, __ATOMIC_RELEASE);
+  }
+}
+
+}  // namespace
+
+uint64_t SampleCountFixed(uint64_t size, uint64_t weight) {
+  if (size == 0 || size == weight) return 65536;
+  return static_cast<uint64_t>(static_cast<double>(weight) / static_cast<double>(size) * 65536.0 + 0.5);
+}
+
+void BufferPrepare(ThreadState* state, uint64_t now_ns) {
+  if (state->buffer != 0 || state->buffer_failed != 0) return;
+  uint32_t tid = OwnTid();
+  if (state->thread == 0) AcquireIdentity(state, tid, now_ns);
+  AcquireBuffer(state, tid);
+}
+
+void BufferAppend(ThreadState* state, const Delta& delta) {
+  if (state->buffer == 0) {
+    __atomic_fetch_add(&g_profile.header->counters.dropped_buffer_full, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  BufferRecord* record = &g_profile.buffers[state->buffer - 1];
+  if (record->head - record->tail >= format::kBufferDeltas) Apply(record);
+  record->deltas[record->head % format::kBufferDeltas] = delta;
+  __atomic_store_n(&record->head, record->head + 1, __ATOMIC_RELEASE);
+}
+
+void BufferEnterSandbox() { __atomic_store_n(&sandboxed, 1, __ATOMIC_RELAXED); }
+bool IsSandboxed() { return __atomic_load_n(&sandboxed, __ATOMIC_RELAXED) != 0; }
+
+}  // namespace cadastre

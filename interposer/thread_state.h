@@ -1,0 +1,83 @@
+// What a hook keeps per thread, in one small initial-exec TLS block, and the two ways to reach it.
+//
+// All fields are zero at birth and zero must be safe: an ifunc resolver may call malloc before the loader copies the
+// TLS image in, and what was written then is lost. countdown == 0 means "gap not drawn", never "due". The TLS offset
+// itself is a relocated word: 0 means that the loader has not relocated us yet; then nothing here may be touched (fs:0
+// is the thread control block). Thread- and signal-safety: owner thread only. `guard` tells a signal handler's hook
+// that the thread is inside one already.
+#ifndef CADASTRE_INTERPOSER_THREAD_STATE_H_
+#define CADASTRE_INTERPOSER_THREAD_STATE_H_
+
+#include <stdint.h>
+
+#include "interposer/stack_capture.h"
+
+namespace cadastre {
+
+struct ThreadState {
+  uint64_t countdown;        // bytes until the slow path is due; must stay the first field (the hooks' fast path)
+  uint64_t interval_bytes;   // with which the gap was drawn
+  uint64_t random;           // splitmix64 state; 0 = not seeded
+  StackBounds thread_stack;  // this thread's own stack; high == 0: not known yet
+  uint32_t guard;            // 1 while recording
+  uint32_t buffer;           // index + 1 of this thread's buffer; 0 = none
+  uint32_t thread;           // index of the ThreadRecord; 0 = none
+  uint8_t gap_is_due;        // the countdown ends in a sample (else it ends in a look at the header)
+  uint8_t buffer_failed;     // no buffer could be had
+  uint8_t padding[2];
+};
+static_assert(sizeof(ThreadState) == 56, "static TLS is scarce: dlopen'ed and audit namespaces share it");
+
+extern "C" __thread ThreadState cadastre_thread_state __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+// Distance from the thread pointer, or 0 while we are not relocated.
+__attribute__((always_inline)) inline uint64_t ThreadStateOffset() {
+  uint64_t offset;
+  asm("movq cadastre_thread_state@gottpoff(%%rip), %0" : "=r"(offset));
+  return offset;
+}
+
+// nullptr while we are not relocated.
+__attribute__((always_inline)) inline ThreadState* CurrentThreadState() {
+  uint64_t offset = ThreadStateOffset();
+  if (offset == 0) return nullptr;
+  uint64_t thread_pointer;
+  asm("movq %%fs:0, %0" : "=r"(thread_pointer));
+  return reinterpret_cast<ThreadState*>(thread_pointer + offset);
+}
+
+// The fast path: true if `bytes` stay below the countdown, which is then reduced; nothing shared is touched.
+__attribute__((always_inline)) inline bool TrySkipSampleFast(uint64_t bytes) {
+  uint64_t offset = ThreadStateOffset();
+  if (__builtin_expect(offset == 0, 0)) return false;
+  uint64_t countdown;
+  asm volatile("movq %%fs:(%1), %0" : "=r"(countdown) : "r"(offset));
+  if (__builtin_expect(countdown <= bytes, 0)) return false;
+  countdown -= bytes;
+  asm volatile("movq %0, %%fs:(%1)" : : "r"(countdown), "r"(offset) : "memory");
+  return true;
+}
+
+// Marks this thread as being inside the recorder. A nested attempt (a signal handler that allocates) fails.
+class ReentryGuard {
+ public:
+  explicit ReentryGuard(ThreadState* state) : state_(state), entered_(state->guard == 0) {
+    state->guard = 1;
+    asm volatile("" ::: "memory");
+  }
+  ~ReentryGuard() {
+    asm volatile("" ::: "memory");
+    if (entered_) state_->guard = 0;
+  }
+  ReentryGuard(const ReentryGuard&) = delete;
+  ReentryGuard& operator=(const ReentryGuard&) = delete;
+  bool entered() const { return entered_; }
+
+ private:
+  ThreadState* state_;
+  bool entered_;
+};
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_INTERPOSER_THREAD_STATE_H_
