@@ -8,6 +8,7 @@
 
 #include <atomic>
 
+#include "interposer/eh_frame.h"
 #include "interposer/elf_lookup.h"
 #include "interposer/library_map.h"
 #include "interposer/raw_syscall.h"
@@ -23,7 +24,6 @@ constexpr char kLibraryName[] = "libcadastre-unwind.so";
 decltype(&unw_init_remote) g_start;
 decltype(&unw_step) g_step;
 decltype(&unw_get_reg) g_register;
-decltype(&unw_is_signal_frame) g_is_signal_frame;
 int (*g_search_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t*, unw_proc_info_t*, int, void*);
 // Set last.
 unw_addr_space_t g_space = nullptr;
@@ -66,6 +66,12 @@ int FindProcInfo(unw_addr_space_t space, unw_word_t pc, unw_proc_info_t* info, i
   context->tables_end = library.tables_end;
   int result = g_search_table(space, pc, &table, info, need_unwind_info, data);
   return result == -UNW_ENOINFO ? kNoTable : result;
+}
+
+bool IsSignalTrampoline(uint64_t pc) {
+  LibraryEntry library;
+  FrameTable table;
+  return LookupLibrary(pc - 1, &library) && FindFrameTable(library, pc - 1, &table) && table.signal_frame;
 }
 
 void PutUnwindInfo(unw_addr_space_t, unw_proc_info_t*, void*) {}
@@ -169,7 +175,6 @@ bool Resolve(const void* library) {
                Find(library, CADASTRE_UNWIND_NAME(unw_init_remote), &g_start) &&
                Find(library, CADASTRE_UNWIND_NAME(unw_step), &g_step) &&
                Find(library, CADASTRE_UNWIND_NAME(unw_get_reg), &g_register) &&
-               Find(library, CADASTRE_UNWIND_NAME(unw_is_signal_frame), &g_is_signal_frame) &&
                Find(library, "_Ux86_64_dwarf_search_unwind_table", &g_search_table);
   if (!found) return false;
   g_accessors.find_proc_info = FindProcInfo;
@@ -203,11 +208,11 @@ bool StackUnwindStep(const EntryRegisters& registers, uint32_t steps, StackMemor
   Context context = {&registers, memory, 0, 0};
   unw_cursor_t cursor;
   bool ok = g_start(&cursor, g_space, &context) == 0;
-  frame->exact = false;
   for (uint32_t i = 0; i < steps && ok; i++) {
-    frame->exact = g_is_signal_frame(&cursor) > 0;
-    ok = g_step(&cursor) > 0;
+    ok = g_register(&cursor, UNW_REG_IP, &frame->pc) == 0 && g_step(&cursor) > 0;
   }
+  // unw_is_signal_frame means the frame before or after, depending on the version.
+  frame->exact = ok && IsSignalTrampoline(frame->pc);
   ok = ok && g_register(&cursor, UNW_REG_IP, &frame->pc) == 0 && g_register(&cursor, UNW_REG_SP, &frame->sp) == 0 &&
        g_register(&cursor, UNW_X86_64_RBP, &frame->rbp) == 0;
   Leave();
