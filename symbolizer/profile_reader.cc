@@ -100,7 +100,11 @@ class ProfileReader {
   absl::Status Error(const std::string& what) const {
     return absl::DataLossError(absl::StrCat(profile_.path, ": ", what));
   }
-  void Warn(std::string what) { profile_.warnings.push_back(std::move(what)); }
+  void Warn(std::string what) {
+    // A symbolized copy brings the warnings of its making along.
+    if (std::find(profile_.warnings.begin(), profile_.warnings.end(), what) != profile_.warnings.end()) return;
+    profile_.warnings.push_back(std::move(what));
+  }
   void CountTorn() { profile_.losses.torn_records++; }
 
   absl::Status ReadHeader();

@@ -1,0 +1,131 @@
+#include "symbolizer/symbolizer.h"
+
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "interposer/profile_format.h"
+#include "symbolizer/library_names.h"
+#include "symbolizer/library_symbols.h"
+
+namespace cadastre {
+namespace {
+
+uint32_t JavaNameOf(uint64_t frame) { return static_cast<uint32_t>(frame >> 28); }
+int JavaLineOf(uint64_t frame) { return static_cast<int>(frame & 0xffffff); }
+
+Frame Unresolved(std::string function) {
+  Frame frame;
+  frame.function = std::move(function);
+  return frame;
+}
+
+}  // namespace
+
+struct Symbolizer::State {
+  const Profile* profile;
+  SymbolizerOptions options;
+  // Values on the heap: references must stay valid while the table grows.
+  absl::flat_hash_map<uint64_t, std::unique_ptr<std::vector<Frame>>> resolved;
+  absl::flat_hash_map<uint64_t, const std::vector<Frame>*> stored;
+  absl::flat_hash_map<uint32_t, const std::string*> java_names;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<LibrarySymbols>> libraries;
+  // One file that was loaded twice, or by dlopen again and again, is read once.
+  absl::flat_hash_map<std::pair<std::string, std::string>, uint64_t> library_of_file;
+  uint64_t unresolved = 0;
+  std::vector<std::string> warnings;
+
+  LibrarySymbols& SymbolsOf(uint64_t index);
+  std::vector<Frame> FromLibrary(uint64_t raw);
+  std::vector<Frame> Name(uint64_t raw);
+};
+
+Symbolizer::Symbolizer(const Profile& profile, SymbolizerOptions options) : state_(std::make_unique<State>()) {
+  state_->profile = &profile;
+  state_->options = std::move(options);
+  std::string& root = state_->options.root;
+  while (!root.empty() && root.back() == '/') root.pop_back();
+  for (const auto& [raw, frames] : profile.stored_symbols) state_->stored[raw] = &frames;
+  for (const auto& [index, name] : profile.java_names) state_->java_names[index] = &name;
+}
+
+Symbolizer::~Symbolizer() = default;
+
+LibrarySymbols& Symbolizer::State::SymbolsOf(uint64_t index) {
+  const Library& library = profile->libraries[index];
+  auto [same, is_new] = library_of_file.try_emplace({library.path, library.build_id}, index);
+  std::unique_ptr<LibrarySymbols>& symbols = libraries[same->second];
+  if (symbols == nullptr) {
+    symbols = std::make_unique<LibrarySymbols>(library, options);
+    if (!symbols->problem().empty()) warnings.push_back(symbols->problem());
+  }
+  return *symbols;
+}
+
+std::vector<Frame> Symbolizer::State::FromLibrary(uint64_t raw) {
+  uint64_t index = format::FrameLibraryOf(raw);
+  uint64_t address = format::FrameAddressOf(raw);
+  if (index == 0 || index >= profile->libraries.size())
+    return {Unresolved(absl::StrFormat("[library %d]+0x%x", index, address))};
+  const Library& library = profile->libraries[index];
+  // The return address may be the first byte of the next function, after a call that never returns.
+  uint64_t look_up = format::FrameTagOf(raw) == format::kFrameReturn && address > 0 ? address - 1 : address;
+  LibrarySymbols& symbols = SymbolsOf(index);
+  std::vector<Frame> frames = symbols.Find(look_up);
+  std::string name = library.vdso           ? "[vdso]"
+                     : library.path.empty() ? "[unknown]"
+                                            : std::string(FileNameOf(WithoutDeleted(library.path)));
+  if (frames.empty()) frames.push_back(Unresolved(""));
+  for (Frame& frame : frames) {
+    if (!frame.resolved) frame.function = absl::StrFormat("%s+0x%x", name, address);
+    frame.library = library.vdso ? "[vdso]" : library.path;
+    frame.soname = symbols.soname();
+  }
+  return frames;
+}
+
+std::vector<Frame> Symbolizer::State::Name(uint64_t raw) {
+  if (auto known = stored.find(raw); known != stored.end()) return *known->second;
+  if (raw == kStackTableFullFrame) {
+    Frame frame;
+    frame.function = "[stack table full]";
+    frame.resolved = true;
+    return {frame};
+  }
+  switch (format::FrameTagOf(raw)) {
+    case format::kFrameReturn:
+    case format::kFrameExact:
+      return FromLibrary(raw);
+    case format::kFrameUnknown:
+    case format::kFrameUnknownExact:
+      return {Unresolved(absl::StrFormat("0x%x", raw & format::kFramePayloadMask))};
+    case format::kFrameJava: {
+      auto name = java_names.find(JavaNameOf(raw));
+      Frame frame;
+      frame.java = true;
+      frame.line = JavaLineOf(raw);
+      frame.resolved = name != java_names.end() && !name->second->empty();
+      frame.function = frame.resolved ? *name->second : "[java method]";
+      return {frame};
+    }
+    default:
+      return {Unresolved(absl::StrFormat("[frame 0x%x]", raw))};
+  }
+}
+
+const std::vector<Frame>& Symbolizer::Resolve(uint64_t raw_frame) {
+  std::unique_ptr<std::vector<Frame>>& frames = state_->resolved[raw_frame];
+  if (frames == nullptr) {
+    frames = std::make_unique<std::vector<Frame>>(state_->Name(raw_frame));
+    bool any_missing = false;
+    for (const Frame& frame : *frames) any_missing |= !frame.resolved;
+    if (any_missing) state_->unresolved++;
+  }
+  return *frames;
+}
+
+uint64_t Symbolizer::unresolved_frames() const { return state_->unresolved; }
+const std::vector<std::string>& Symbolizer::warnings() const { return state_->warnings; }
+
+}  // namespace cadastre
