@@ -139,25 +139,40 @@ void ReadProgramHeaders(uint64_t bias, const ElfW(Phdr) * headers, uint32_t coun
   if (g_vdso_start != 0 && entry.start == g_vdso_start) entry.flags |= format::kLibraryIsVdso;
 }
 
-// The loader gives a link map and the mapping; the program headers lie behind the ELF header at its start.
-bool ReadLoadedObject(const LoadedObject& object, Library* library) {
-  auto* elf = static_cast<const ElfW(Ehdr)*>(object.map_start);
-  auto start = reinterpret_cast<uint64_t>(object.map_start), end = reinterpret_cast<uint64_t>(object.map_end);
-  if (end - start < format::kPageBytes) return false;
-  const bool headers_known = memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 && elf->e_phentsize == sizeof(ElfW(Phdr)) &&
-                             elf->e_phoff < format::kPageBytes &&
-                             elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) <= format::kPageBytes;
-  if (headers_known) {
-    ReadProgramHeaders(object.map->l_addr, reinterpret_cast<const ElfW(Phdr)*>(start + elf->e_phoff), elf->e_phnum,
-                       library);
+bool AskLoader(uint64_t pc, LoadedObject* object) {
+  return g_find_object != nullptr && g_find_object(reinterpret_cast<void*>(pc), object) == 0 && object->map != nullptr;
+}
+
+// The ELF header of a loaded object, or nullptr. Where a library has holes between its segments, the loader's "mapping"
+// is one segment only: then the header is looked for at the load address.
+const ElfW(Ehdr) * FindElfHeader(const LoadedObject& object) {
+  LoadedObject first = object;
+  for (int attempt = 0; attempt < 2; attempt++) {
+    auto* elf = static_cast<const ElfW(Ehdr)*>(first.map_start);
+    auto start = reinterpret_cast<uint64_t>(first.map_start), end = reinterpret_cast<uint64_t>(first.map_end);
+    const bool is_header = end - start >= format::kPageBytes && memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 &&
+                           elf->e_phentsize == sizeof(ElfW(Phdr)) && elf->e_phoff < format::kPageBytes &&
+                           elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) <= format::kPageBytes;
+    if (is_header) return elf;
+    if (!AskLoader(object.map->l_addr, &first) || first.map != object.map) return nullptr;
   }
-  library->entry.bias = object.map->l_addr;
-  library->entry.start = start;
-  library->entry.end = end;
+  return nullptr;
+}
+
+bool ReadLoadedObject(const LoadedObject& object, Library* library) {
+  const ElfW(Ehdr)* elf = FindElfHeader(object);
+  if (elf != nullptr) {
+    auto* headers = reinterpret_cast<const ElfW(Phdr)*>(reinterpret_cast<const char*>(elf) + elf->e_phoff);
+    ReadProgramHeaders(object.map->l_addr, headers, elf->e_phnum, library);
+  } else {  // its range and name all the same
+    library->entry.bias = object.map->l_addr;
+    library->entry.start = reinterpret_cast<uint64_t>(object.map_start);
+    library->entry.end = reinterpret_cast<uint64_t>(object.map_end);
+  }
   library->map = object.map;
   library->path = object.map->l_name;
   library->path_length = object.map->l_name ? static_cast<uint32_t>(strlen(object.map->l_name)) : 0;
-  return true;
+  return library->entry.end > library->entry.start;
 }
 
 bool IsSameLibrary(const Library& a, const Library& b) {
@@ -252,13 +267,9 @@ uint32_t AddLibrary(Library* library) {
   return 0;
 }
 
-bool AskLoader(uint64_t pc, LoadedObject* object) {
-  return g_find_object != nullptr && g_find_object(reinterpret_cast<void*>(pc), object) == 0 && object->map != nullptr;
-}
-
 bool IsWhatLoaderSays(const Library& library, const LoadedObject& object) {
-  return library.map == object.map && library.entry.start == reinterpret_cast<uint64_t>(object.map_start) &&
-         library.entry.end == reinterpret_cast<uint64_t>(object.map_end) &&
+  return library.map == object.map && reinterpret_cast<uint64_t>(object.map_start) >= library.entry.start &&
+         reinterpret_cast<uint64_t>(object.map_end) <= library.entry.end &&
          (object.eh_frame == nullptr || library.entry.eh_frame_hdr == object.eh_frame);
 }
 
@@ -273,12 +284,7 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
   ReadProgramHeaders(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, &library);
   if (library.entry.end == 0) return 0;
   LoadedObject object;
-  if (AskLoader(library.entry.start, &object)) {
-    library.map = object.map;
-    library.entry.start =
-        reinterpret_cast<uint64_t>(object.map_start);  // the loader's own idea of the range, as in hooks
-    library.entry.end = reinterpret_cast<uint64_t>(object.map_end);
-  }
+  if (AskLoader(library.entry.start, &object)) library.map = object.map;
   const char* name = info->dlpi_name != nullptr ? info->dlpi_name : "";
   const bool is_executable = visitor->at_start && g_count.load(std::memory_order_relaxed) == 1;
   if (is_executable) {

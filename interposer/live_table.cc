@@ -81,8 +81,8 @@ void GiveSlot(uint32_t slot) {
 void WriteRecord(uint32_t slot, const LiveSampleData& sample) {
   LiveRecord* record = &g_profile.live[slot];
   uint32_t generation = __atomic_load_n(&record->state, __ATOMIC_RELAXED) & ~format::kStateMask;
-  __atomic_store_n(&record->state, generation | format::kWriting, __ATOMIC_RELEASE);
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  // An exchange, not a store: no field may be written before it is visible that a writer is inside.
+  __atomic_exchange_n(&record->state, generation | format::kWriting, __ATOMIC_ACQ_REL);
   record->site = sample.site;
   record->address = sample.address;
   record->size = sample.size;

@@ -35,7 +35,12 @@ bool TakeOver(uint32_t index, uint32_t tid) {
   BufferRecord* record = &g_profile.buffers[index];
   uint32_t owner = __atomic_load_n(&record->owner_tid, __ATOMIC_ACQUIRE);
   if (owner != tid && !IsDead(owner)) return false;
-  return __atomic_compare_exchange_n(&record->owner_tid, &owner, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+  if (!__atomic_compare_exchange_n(&record->owner_tid, &owner, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    return false;
+  // Everything that the dead thread wrote lies before its last release of one of these.
+  __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
+  __atomic_load_n(&record->head, __ATOMIC_ACQUIRE);
+  return true;
 }
 
 void OwnRecord(ThreadState* state, uint32_t index, uint32_t tid) {
