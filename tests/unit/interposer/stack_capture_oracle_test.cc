@@ -35,6 +35,7 @@ void RequireEqual(const char* what, uint64_t at_least) {
   PrintOracleCounts(what);
   CHECK(oracle_counts.compared >= at_least);
   CHECK(oracle_counts.different * 1000 <= oracle_counts.compared);  // 99.9 %
+  CHECK(oracle_counts.cut * 1000 <= oracle_counts.compared);        // all of this code has unwind tables
 }
 
 volatile sig_atomic_t g_struck;

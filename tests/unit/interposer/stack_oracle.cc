@@ -140,7 +140,10 @@ extern "C" void ProbeRegisters(const EntryRegisters* registers) {
   uint32_t count = cadastre::CaptureStack(*registers, t_stack, frames, cadastre::kMaxFrames, &flags);
   Walked walked;
   WalkSlowly(*registers, &walked);
-  bool equal = count == walked.count;
+  // Where there is no unwind table libunwind guesses on by frame pointer; we end the stack there, marked. All before it
+  // must be equal.
+  const bool cut = (flags & format::kSiteTruncatedUnknownPc) != 0 && count < walked.count;
+  bool equal = count == walked.count || cut;
   uint32_t exact = 0;
   for (uint32_t i = 0; i < count && equal; i++) {
     equal = frames[i] == FrameWord(walked.pc[i], walked.exact[i]);

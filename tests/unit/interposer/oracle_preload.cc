@@ -1,0 +1,109 @@
+// A preload that compares stacks at every Nth allocation of a real program: libraries, interpreters and compilers as
+// distributions ship them, stripped and without frame pointers. Test only: unlike the product it may lock and make
+// system calls.
+//
+// Environment: CADASTRE_ORACLE_EVERY (default 50) compares each Nth allocation; CADASTRE_ORACLE_OUT gets one line per
+// process, appended: "name compared different cut frames".
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/interposer/stack_oracle.h"
+
+namespace {
+
+std::atomic<bool> g_started{false};
+std::atomic<uint64_t> g_allocations{0};
+uint64_t g_every = 50;
+__thread int t_stack_known __attribute__((tls_model("initial-exec")));
+__thread int t_inside __attribute__((tls_model("initial-exec")));
+
+}  // namespace
+
+extern "C" __attribute__((visibility("hidden"))) void oracle_allocation(const cadastre::EntryRegisters* registers) {
+  if (!g_started.load(std::memory_order_relaxed) || t_inside) return;
+  if (g_allocations.fetch_add(1, std::memory_order_relaxed) % g_every != 0) return;
+  t_inside = 1;
+  if (!t_stack_known) {
+    t_stack_known = 1;
+    NoteThreadStack();
+  }
+  ProbeRegisters(registers);
+  t_inside = 0;
+}
+
+// Saves the argument registers, hands the caller's registers to oracle_allocation, and jumps to glibc's own function.
+#define HOOK(name, real)                 \
+  asm(".text\n.globl " name              \
+      "\n"                               \
+      ".type " name ", @function\n" name \
+      ":\n"                              \
+      ".cfi_startproc\n"                 \
+      "pushq %rdi\n"                     \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "pushq %rsi\n"                     \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "pushq %r15\n"                     \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "pushq %r14\n"                     \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "pushq %r13\n"                     \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "pushq %r12\n"                     \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "pushq %rbx\n"                     \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "pushq %rbp\n"                     \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "leaq 72(%rsp), %rax\n"            \
+      "pushq %rax\n"                     \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "pushq 72(%rsp)\n"                 \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "movq %rsp, %rdi\n"                \
+      "subq $8, %rsp\n"                  \
+      ".cfi_adjust_cfa_offset 8\n"       \
+      "call oracle_allocation\n"         \
+      "addq $72, %rsp\n"                 \
+      ".cfi_adjust_cfa_offset -72\n"     \
+      "popq %rsi\n"                      \
+      ".cfi_adjust_cfa_offset -8\n"      \
+      "popq %rdi\n"                      \
+      ".cfi_adjust_cfa_offset -8\n"      \
+      "jmp " real                        \
+      "@PLT\n"                           \
+      ".cfi_endproc\n"                   \
+      ".size " name ", .-" name "\n")
+HOOK("malloc", "__libc_malloc");
+HOOK("calloc", "__libc_calloc");
+HOOK("realloc", "__libc_realloc");
+
+namespace {
+
+__attribute__((constructor)) void Start() {
+  if (const char* every = getenv("CADASTRE_ORACLE_EVERY")) g_every = strtoull(every, nullptr, 10);
+  if (g_every == 0) g_every = 1;
+  t_inside = 1;
+  StartOracle(nullptr);
+  t_inside = 0;
+  g_started = true;
+}
+
+__attribute__((destructor)) void Report() {
+  g_started = false;
+  const char* path = getenv("CADASTRE_ORACLE_OUT");
+  int file = path != nullptr ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+  if (file < 0) return;
+  char line[200];
+  int bytes =
+      snprintf(line, sizeof(line), "%s %lu %lu %lu %lu\n", program_invocation_short_name, oracle_counts.compared.load(),
+               oracle_counts.different.load(), oracle_counts.cut.load(), oracle_counts.frames.load());
+  if (write(file, line, static_cast<size_t>(bytes)) < 0) unlink(path);
+  close(file);
+}
+
+}  // namespace
