@@ -1,0 +1,253 @@
+#include "report/attribution.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "report/function_name.h"
+#include "symbolizer/frame_owner.h"
+
+namespace cadastre {
+namespace {
+
+constexpr int kGuessPackageParts = 3;
+
+std::string RuleText(const Rule& rule) {
+  static constexpr const char* kMarkers[] = {"", "lib:", "src:", "class:", "thread:"};
+  std::string prefix = absl::StrCat(kMarkers[static_cast<int>(rule.key)], rule.prefix);
+  if (rule.built_in) return absl::StrCat("built-in ", prefix);
+  return absl::StrCat(rule.file, ":", rule.line, " ", prefix);
+}
+
+}  // namespace
+
+std::string LibraryStem(const std::string& path) {
+  std::string name(FileName(path));
+  absl::string_view deleted = " (deleted)";
+  if (absl::EndsWith(name, deleted)) name.resize(name.size() - deleted.size());
+  size_t so = name.find(".so");
+  // Only a version may follow ".so": "libfoo.so.1.2", but not "libfoo.sources".
+  if (so != std::string::npos && (so + 3 == name.size() || name[so + 3] == '.')) name.resize(so + 3);
+  return name;
+}
+
+std::string PrefixForFrame(const Frame& frame) {
+  if (frame.java) {
+    std::string package = JavaPackage(frame.function, kGuessPackageParts);
+    return package.empty() ? frame.function : absl::StrCat(package, ".");
+  }
+  if (frame.resolved) {
+    std::string prefix = NamespacePrefix(frame.function);
+    if (!prefix.empty()) return prefix;
+  }
+  if (!frame.library.empty()) return absl::StrCat("lib:", LibraryStem(frame.library));
+  return frame.resolved ? frame.function : "";
+}
+
+bool IsPlumbing(const std::string& module) {
+  if (module == kPlatformModule) return true;
+  if (!absl::StartsWith(module, "platform/")) return false;
+  absl::string_view rest = absl::string_view(module).substr(sizeof("platform/") - 1);
+  for (absl::string_view plumbing : {"libc", "libstdc++", "libcxx", "libc++", "libgcc", "allocator", "loader", "ld.so",
+                                     "cadastre", "rust", "c++", "runtime", "glibc", "malloc", "crt"}) {
+    if (rest == plumbing) return true;
+    if (absl::StartsWith(rest, plumbing) && (rest[plumbing.size()] == '.' || rest[plumbing.size()] == '/')) return true;
+  }
+  return false;
+}
+
+struct Attribution::State {
+  // What one raw frame means for ownership, worked out once.
+  struct KnownFrame {
+    const std::vector<Frame>* frames = nullptr;
+    std::vector<const Rule*> rules;  // one for each frame; nullptr = none matched
+    bool own = false;                // libcadastre's: not part of the program's stack
+  };
+
+  const Profile& profile;
+  const OwnerRules& owner_rules;
+  Symbolizer* symbolizer;
+  FrameOwner frame_owner;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<KnownFrame>> known;
+  absl::flat_hash_set<std::string> own_libraries;
+  std::string executable;
+  std::vector<std::unique_ptr<Charge>> site_charges;  // by site
+  absl::flat_hash_map<std::string, std::unique_ptr<Charge>>
+      by_thread;  // thread name → charge by a `thread:` rule, or null
+  bool guess;
+
+  State(const Profile& p, const OwnerRules& r, Symbolizer* s)
+      : profile(p), owner_rules(r), symbolizer(s), frame_owner(r), site_charges(p.sites.size()), guess(r.path.empty()) {
+    for (const Library& library : p.libraries) {
+      if (library.cadastre && !library.path.empty()) own_libraries.insert(library.path);
+    }
+  }
+
+  const KnownFrame& Know(uint64_t raw) {
+    std::unique_ptr<KnownFrame>& slot = known[raw];
+    if (slot != nullptr) return *slot;
+    slot = std::make_unique<KnownFrame>();
+    slot->frames = &symbolizer->Resolve(raw);
+    slot->own = !slot->frames->empty() && own_libraries.contains(slot->frames->front().library);
+    for (const Frame& frame : *slot->frames) slot->rules.push_back(frame_owner.Find(frame));
+    return *slot;
+  }
+
+  void OwnByRule(const Rule& rule, Charge* charge) {
+    charge->kind = ChargeKind::kOwned;
+    charge->module = rule.module;
+    charge->team = rule.team;
+    charge->rule = RuleText(rule);
+  }
+
+  bool OwnByGuess(const Frame& frame, Charge* charge) {
+    std::string module;
+    if (frame.java) {
+      module = JavaPackage(frame.function, kGuessPackageParts);
+      if (module.empty()) module = frame.function.substr(0, frame.function.rfind('.'));
+    } else if (!frame.library.empty() && frame.library[0] != '[') {
+      module = LibraryStem(frame.library);
+    }
+    if (module.empty()) return false;
+    charge->kind = ChargeKind::kOwned;
+    charge->module = module;
+    charge->guessed = true;
+    charge->rule = absl::StrCat("guess: ", frame.java ? absl::StrCat(module, ".") : absl::StrCat("lib:", module));
+    return true;
+  }
+
+  // The walk that the header describes, without the thread's part.
+  std::unique_ptr<Charge> Walk(uint32_t site_index) {
+    const Site& site = profile.sites[site_index];
+    auto charge = std::make_unique<Charge>();
+    const Rule* leaf_transparent = nullptr;  // leaf-most transparent rule that is not the platform's
+    const Rule* first_platform = nullptr;
+    std::string telling_platform;  // leaf-most platform module that says something
+    std::string nearest_via;       // nearest to the owner so far
+    bool unmatched = site.truncated || site.frames.empty();
+    int index = 0;
+    for (uint64_t raw : site.frames) {
+      const KnownFrame& frame = Know(raw);
+      if (frame.own) continue;
+      for (size_t i = 0; i < frame.frames->size(); i++, index++) {
+        const Rule* rule = frame.rules[i];
+        if (rule == nullptr) {
+          if (guess && OwnByGuess((*frame.frames)[i], charge.get())) {
+            charge->owner_frame = index;
+            charge->via = nearest_via;
+            return charge;
+          }
+          unmatched = true;
+          continue;
+        }
+        if (!IsTransparentInStacks(*rule)) {
+          OwnByRule(*rule, charge.get());
+          charge->owner_frame = index;
+          charge->via = nearest_via;
+          return charge;
+        }
+        if (!IsPlumbing(rule->module)) {
+          nearest_via = rule->module;
+          if (telling_platform.empty()) telling_platform = rule->module;
+        }
+        bool platform = rule->module == kPlatformModule || absl::StartsWith(rule->module, "platform/");
+        if (platform && first_platform == nullptr) first_platform = rule;
+        if (!platform && leaf_transparent == nullptr) leaf_transparent = rule;
+      }
+    }
+    charge->via = telling_platform;
+    if (unmatched) {
+      charge->module = kUnattributedModule;
+      charge->via = nearest_via;
+      return charge;
+    }
+    charge->kind = ChargeKind::kPlatform;
+    const Rule* rule = leaf_transparent != nullptr ? leaf_transparent : first_platform;
+    if (rule == nullptr) {  // nothing but libcadastre's own frames
+      charge->kind = ChargeKind::kUnattributed;
+      charge->module = kUnattributedModule;
+      return charge;
+    }
+    charge->module = leaf_transparent != nullptr ? rule->module : kPlatformModule;
+    charge->team = rule->team;
+    charge->rule = RuleText(*rule);
+    return charge;
+  }
+
+  const Charge& OfSite(uint32_t site) {
+    if (site_charges[site] == nullptr) site_charges[site] = Walk(site);
+    return *site_charges[site];
+  }
+
+  // nullptr: no `thread:` rule speaks about it.
+  const Charge* OfThread(uint32_t thread) {
+    if (thread == 0 || thread >= profile.threads.size()) return nullptr;
+    const std::string& name = profile.threads[thread].name;
+    if (name.empty()) return nullptr;
+    auto [entry, inserted] = by_thread.try_emplace(name);
+    if (inserted) {
+      const Rule* rule = frame_owner.FindThread(name);
+      if (rule != nullptr && !IsTransparentInStacks(*rule)) {
+        entry->second = std::make_unique<Charge>();
+        OwnByRule(*rule, entry->second.get());
+        entry->second->via = absl::StrCat("thread ", name);
+      }
+    }
+    return entry->second.get();
+  }
+};
+
+Attribution::Attribution(const Profile& profile, const OwnerRules& rules, Symbolizer* symbolizer)
+    : state_(std::make_unique<State>(profile, rules, symbolizer)) {}
+Attribution::~Attribution() = default;
+
+const Charge& Attribution::ChargeOf(uint32_t site, uint32_t thread) {
+  const Charge& charge = state_->OfSite(site);
+  if (charge.kind == ChargeKind::kOwned) return charge;
+  const Charge* by_thread = state_->OfThread(thread);
+  return by_thread != nullptr ? *by_thread : charge;
+}
+
+std::vector<const Frame*> Attribution::FramesOf(uint32_t site) {
+  std::vector<const Frame*> frames;
+  for (uint64_t raw : state_->profile.sites[site].frames) {
+    const State::KnownFrame& known = state_->Know(raw);
+    if (known.own) continue;
+    for (const Frame& frame : *known.frames) frames.push_back(&frame);
+  }
+  return frames;
+}
+
+std::string Attribution::SuggestedPrefix(uint32_t site) {
+  for (uint64_t raw : state_->profile.sites[site].frames) {
+    const State::KnownFrame& known = state_->Know(raw);
+    if (known.own) continue;
+    for (size_t i = 0; i < known.frames->size(); i++) {
+      if (known.rules[i] != nullptr) continue;
+      std::string prefix = PrefixForFrame((*known.frames)[i]);
+      if (!prefix.empty()) return prefix;
+    }
+  }
+  return "";
+}
+
+std::string Attribution::LibraryOf(uint32_t site) {
+  std::string plumbing;
+  for (uint64_t raw : state_->profile.sites[site].frames) {
+    const State::KnownFrame& known = state_->Know(raw);
+    if (known.own || known.frames->empty()) continue;
+    const Frame& frame = known.frames->back();  // the physical frame; inlined ones carry its library
+    if (frame.library.empty()) continue;
+    std::string name(FileName(frame.library));
+    if (known.rules.back() == nullptr || !IsPlumbing(known.rules.back()->module)) return name;
+    if (plumbing.empty()) plumbing = name;
+  }
+  return plumbing;
+}
+
+bool Attribution::guesses() const { return state_->guess; }
+
+}  // namespace cadastre

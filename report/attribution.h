@@ -1,0 +1,82 @@
+// Stack → owner: charges each site, or where it has no owned frame each (site, thread), to a module and a team.
+//
+// The walk goes from the leaf outwards. Frames of libcadastre itself are ignored. Frames that no rule matches and
+// frames of transparent modules (platform, wrappers) are passed; the first owned frame is charged. With no owned frame,
+// in this order: a `thread:` rule of the thread that allocated; an unmatched frame anywhere (or a stack that was cut) →
+// unattributed; otherwise every frame is transparent → the leaf-most transparent module that is not the platform's,
+// else `platform`. `via` is the wrapper that the memory went through: the transparent module nearest to the owner that
+// is not mere plumbing (libc, libstdc++, an allocator). Without a rules file owners are guessed from Java packages
+// (three parts) and library names, and marked as guesses. Errors: none. Thread-safety: not thread-safe (names are
+// resolved on demand).
+//
+// Example:
+//   Attribution attribution(profile, rules, &symbolizer);
+//   const Charge& charge = attribution.ChargeOf(sample.site, sample.thread);
+#ifndef CADASTRE_REPORT_ATTRIBUTION_H_
+#define CADASTRE_REPORT_ATTRIBUTION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "symbolizer/owner_rules.h"
+#include "symbolizer/profile.h"
+#include "symbolizer/symbolizer.h"
+
+namespace cadastre {
+
+enum class ChargeKind { kOwned, kPlatform, kUnattributed };
+
+struct Charge {
+  ChargeKind kind = ChargeKind::kUnattributed;
+  std::string module;  // "unattributed" where nobody owns it
+  std::string team;    // empty: not known
+  bool guessed = false;
+  std::string rule;      // "owners.csv:14 com.acme.billing.", "guess: lib:libfoo.so"; empty = none
+  std::string via;       // empty = none
+  int owner_frame = -1;  // index into FramesOf(site); -1 = no owned frame
+};
+
+inline constexpr char kUnattributedModule[] = "unattributed";
+inline constexpr char kPlatformModule[] = "platform";
+
+class Attribution {
+ public:
+  // All three must outlive the attribution.
+  Attribution(const Profile& profile, const OwnerRules& rules, Symbolizer* symbolizer);
+  ~Attribution();
+
+  // `site` and `thread` are indices into Profile::sites and Profile::threads; thread 0 = not known.
+  const Charge& ChargeOf(uint32_t site, uint32_t thread);
+
+  // The site's frames, leaf first, without libcadastre's own. Pointers stay valid while the Symbolizer lives.
+  std::vector<const Frame*> FramesOf(uint32_t site);
+
+  // A rule prefix that would give an unattributed site an owner: of its leaf-most frame that no rule matches. Empty if
+  // there is none to name (a stack of unknown addresses).
+  std::string SuggestedPrefix(uint32_t site);
+
+  // File name of the library that asked for the memory: the leaf-most frame's that is not plumbing; empty = not known.
+  std::string LibraryOf(uint32_t site);
+
+  bool guesses() const;  // no rules file was given
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// "libfoo.so.1.2" → "libfoo.so", "/opt/app/bin/server" → "server": what a `lib:` rule would be written with.
+std::string LibraryStem(const std::string& path);
+
+// The rule text (marker included) that matches this frame and its neighbours: a Java package, a C++ namespace, else
+// `lib:`. Empty when the frame names nothing.
+std::string PrefixForFrame(const Frame& frame);
+
+// True for modules whose presence on the way says nothing: libc, libstdc++, allocators, libcadastre.
+bool IsPlumbing(const std::string& module);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_REPORT_ATTRIBUTION_H_

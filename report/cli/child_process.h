@@ -1,0 +1,64 @@
+// The program that `cadastre run` starts: as if it had been started without us.
+//
+// It shares our process group and terminal, so Ctrl-C and Ctrl-Z reach it from the kernel. We stay out of the way:
+// signals that the terminal sent to the whole group are not sent twice; what somebody sent to us alone is passed on;
+// when it stops we stop, when we are continued it is continued. As PID 1 of a container we reap what is left to us.
+// Errors: Start returns the reason, and what a shell would have ended with (127 not found, 126 cannot be run).
+// Thread-safety: one child, one thread; blocks signals of the calling process from Start to the end.
+//
+// Example:
+//   ChildProcess child;
+//   if (absl::Status status = child.Start(command, [](pid_t pid) { setenv("X", "1", 1); }); !status.ok()) ...
+//   child.Wait([&] { watch.Poll(); }, watch.descriptor());
+//   return child.ExitStatus();
+#ifndef CADASTRE_REPORT_CLI_CHILD_PROCESS_H_
+#define CADASTRE_REPORT_CLI_CHILD_PROCESS_H_
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace cadastre {
+
+class ChildProcess {
+ public:
+  ChildProcess();
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+
+  // Forks; the child calls prepare(its pid), which may change the environment, and becomes `command`, looked up in
+  // PATH. prepare also runs in the parent's view: on_fork(pid) is called there before the child may go on.
+  absl::Status Start(const std::vector<std::string>& command, const std::function<void(pid_t)>& prepare,
+                     const std::function<void(pid_t)>& on_fork);
+
+  // Waits for the end. Calls `on_event` whenever `event_descriptor` is readable, and at least four times a second if it
+  // is -1.
+  void Wait(const std::function<void()>& on_event, int event_descriptor);
+
+  pid_t pid() const { return pid_; }
+  int wait_status() const { return wait_status_; }
+  const rusage& usage() const { return usage_; }
+  int ExitStatus() const;                               // as a shell says it: 128+N for a signal
+  int start_failure() const { return start_failure_; }  // 127 or 126 after a failed Start
+
+ private:
+  bool Reap();  // true: the child has ended
+  void PassOn(int signal_descriptor);
+
+  pid_t pid_ = -1;
+  int wait_status_ = 0;
+  int start_failure_ = 126;
+  rusage usage_{};
+  sigset_t old_mask_{};
+  struct sigaction old_child_action_ {};
+};
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_REPORT_CLI_CHILD_PROCESS_H_

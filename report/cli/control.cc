@@ -1,0 +1,60 @@
+// `cadastre pause|resume|set`: words in the header of a live profile, which the target reads at most every 1 MiB that a
+// thread allocates.
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "report/cli/command.h"
+#include "report/live_file.h"
+
+namespace cadastre {
+namespace {
+
+struct ControlCommand {
+  std::string profile, interval;
+};
+
+int Control(const ControlCommand& command, std::optional<bool> paused) {
+  absl::StatusOr<ProfilePath> where = FindProfile(command.profile);
+  if (!where.ok()) return Fail(where.status());
+  absl::StatusOr<Profile> profile = ReadProfile(where->path);
+  if (!profile.ok()) return Fail(profile.status());
+  if (profile->is_snapshot || profile->end != EndState::kRunning) {
+    return Fail(absl::StrCat(where->path,
+                             ": nothing to control: ", profile->is_snapshot ? "a snapshot" : "the process has ended"));
+  }
+  ControlChange change;
+  change.paused = paused;
+  if (!command.interval.empty()) {
+    absl::StatusOr<uint64_t> interval = ParseSize(command.interval);
+    if (!interval.ok()) return Fail(interval.status());
+    if (*interval == 0) return Fail("--interval 0: use 1 to record every allocation, or `cadastre pause`");
+    if ((*interval == 1) != profile->exact()) {
+      return Fail(absl::StrCat("--interval ", command.interval,
+                               ": recording every allocation is decided at start (interval=1), not while it runs"));
+    }
+    change.interval_bytes = *interval;
+  }
+  absl::Status status = WriteControl(where->path, change);
+  return status.ok() ? kExitDone : Fail(status);
+}
+
+}  // namespace
+
+void AddControlCommands(CLI::App& app, Invocation* invocation) {
+  auto options = std::make_shared<ControlCommand>();
+  CLI::App* pause = app.add_subcommand("pause", "stops sampling in a running process; frees are still seen");
+  pause->add_option("PID", options->profile, "PID or live profile")->required();
+  pause->footer("Example: cadastre pause 4242");
+  pause->callback([=] { invocation->status = Control(*options, true); });
+  CLI::App* resume = app.add_subcommand("resume", "samples again");
+  resume->add_option("PID", options->profile, "PID or live profile")->required();
+  resume->footer("Example: cadastre resume 4242");
+  resume->callback([=] { invocation->status = Control(*options, false); });
+  CLI::App* set = app.add_subcommand("set", "changes the interval of a running process");
+  set->add_option("PID", options->profile, "PID or live profile")->required();
+  set->add_option("--interval", options->interval, "mean bytes between samples from now on: 512k, 1m")->required();
+  set->footer("Example: cadastre set 4242 --interval 2m");
+  set->callback([=] { invocation->status = Control(*options, std::nullopt); });
+}
+
+}  // namespace cadastre

@@ -1,0 +1,206 @@
+// `cadastre print`: a profile as text, record by record.
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "interposer/profile_format.h"
+#include "report/cli/command.h"
+#include "report/format.h"
+#include "report/function_name.h"
+
+namespace cadastre {
+namespace {
+
+struct PrintCommand {
+  std::string profile;
+  bool names = false;
+  size_t live = SIZE_MAX;
+};
+
+double Seconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
+// "libfoo.so+0x1234", "exact libfoo.so+0x1234", "0x7f0000001000", "java com.acme.Foo.bar:12"
+std::string RawFrame(const Profile& profile, uint64_t raw) {
+  uint64_t tag = format::FrameTagOf(raw);
+  switch (tag) {
+    case format::kFrameReturn:
+    case format::kFrameExact: {
+      uint64_t library = format::FrameLibraryOf(raw);
+      std::string name =
+          library < profile.libraries.size() ? std::string(FileName(profile.libraries[library].path)) : "";
+      if (name.empty()) name = absl::StrCat("library ", library);
+      return absl::StrFormat("%s%s+0x%x", tag == format::kFrameExact ? "exact " : "", name,
+                             format::FrameAddressOf(raw));
+    }
+    case format::kFrameUnknown:
+      return absl::StrFormat("0x%x", raw & format::kFramePayloadMask);
+    case format::kFrameUnknownExact:
+      return absl::StrFormat("exact 0x%x", raw & format::kFramePayloadMask);
+    case format::kFrameJava: {
+      uint32_t name = static_cast<uint32_t>((raw & format::kFramePayloadMask) >> 28);
+      for (const auto& [index, text] : profile.java_names) {
+        if (index == name) return absl::StrCat("java ", text, ":", raw & 0xFFFFFF);
+      }
+      return absl::StrFormat("java string %d", name);
+    }
+    default:
+      return absl::StrFormat("frame 0x%016x", raw);
+  }
+}
+
+std::string FlagNames(uint32_t flags) {
+  static constexpr std::pair<uint32_t, const char*> kFlags[] = {
+      {format::kSiteTruncatedUnknownPc, "cut at an unknown pc"},
+      {format::kSiteTruncatedDepth, "cut at the depth limit"},
+      {format::kSiteTruncatedSmallStack, "cut: little stack left"},
+      {format::kSiteTruncatedMemory, "cut at an unreadable word"},
+      {format::kSiteTruncatedNested, "cut: nested capture"}};
+  std::string names;
+  for (auto [flag, name] : kFlags) {
+    if ((flags & flag) != 0) absl::StrAppend(&names, names.empty() ? "" : ", ", name);
+  }
+  return names;
+}
+
+class ProfileText {
+ public:
+  ProfileText(const Profile& profile, const PrintCommand& command)
+      : profile_(profile), command_(command), symbolizer_(profile, {}) {}
+
+  std::string Text() {
+    Header();
+    Counters();
+    Libraries();
+    Threads();
+    Sites();
+    Live();
+    for (const std::string& warning : profile_.warnings) Line("warning: ", warning);
+    return std::move(out_);
+  }
+
+ private:
+  template <typename... Parts>
+  void Line(const Parts&... parts) {
+    absl::StrAppend(&out_, SafeText(absl::StrCat(parts...)), "\n");
+  }
+
+  void Header() {
+    static constexpr const char* kStates[] = {"starting", "recording", "paused", "stopped"};
+    static constexpr const char* kReasons[] = {"", ": no space left", ": no allocator found", ": internal"};
+    Line("profile ", profile_.path, " version ", profile_.version);
+    Line("pid ", profile_.pid, " namespace ", profile_.pid_namespace, " start_ticks ", profile_.process_start_ticks);
+    Line("exe ", profile_.exe);
+    std::string words;
+    for (const std::string& word : profile_.command) absl::StrAppend(&words, " ", word);
+    Line("command", words);
+    Line("host ", profile_.host);
+    Line("options ", profile_.options);
+    if (!profile_.labels.empty()) Line("labels ", absl::StrReplaceAll(profile_.labels, {{"\n", " "}}));
+    Line("allocator ", profile_.allocator, " ", profile_.allocator_path,
+         profile_.expect.empty() ? "" : absl::StrCat(" expected ", profile_.expect));
+    Line("started ", TimeText(profile_.start_realtime_ns), " up ", Seconds(profile_.duration_ns), " s, ",
+         EndText(profile_));
+    Line("interval ", profile_.interval_bytes, " seed ", profile_.seed, " memory ", profile_.memory_bytes, " file ",
+         profile_.file_bytes);
+    Line("state ", kStates[std::min<uint32_t>(profile_.run_state, 3)],
+         profile_.run_state == 3 ? kReasons[std::min<uint32_t>(profile_.stop_reason, 3)] : "");
+    if (profile_.is_snapshot) {
+      Line("snapshot ", profile_.label, " at ", TimeText(profile_.snapshot_begin_realtime_ns), " window ",
+           Seconds(profile_.snapshot_end_realtime_ns - profile_.snapshot_begin_realtime_ns), " s");
+    }
+    if (profile_.rss_bytes > 0) Line("rss ", profile_.rss_bytes);
+    if (profile_.peak_rss_bytes > 0) Line("peak_rss ", profile_.peak_rss_bytes);
+    Line("peak ", profile_.peak_total_bytes, " at ", Seconds(profile_.peak_ns), " s");
+  }
+
+  void Counters() {
+    const Losses& losses = profile_.losses;
+    Line("samples ", profile_.recorded_samples, " frees ", profile_.recorded_frees, " last at ",
+         Seconds(profile_.last_sample_ns), " s");
+    Line("losses dropped ", losses.dropped_samples, " (", losses.dropped_weight_bytes, " bytes) volume_dropped ",
+         losses.volume_dropped, " sites_overflowed ", losses.sites_overflowed, " truncated_stacks ",
+         losses.truncated_stacks, " missed_frees ", losses.missed_frees, " nested_skipped ", losses.nested_skipped,
+         " strings_full ", losses.strings_full, " threads_full ", losses.threads_full, " libraries_full ",
+         losses.libraries_full, " interval_doublings ", losses.interval_doublings, " torn_records ",
+         losses.torn_records);
+  }
+
+  void Libraries() {
+    for (size_t i = 1; i < profile_.libraries.size(); i++) {
+      const Library& library = profile_.libraries[i];
+      if (library.start == 0 && library.path.empty()) continue;
+      Line("library ", i, " ", absl::StrFormat("0x%x-0x%x bias 0x%x", library.start, library.end, library.bias),
+           " build_id ", library.build_id.empty() ? "-" : library.build_id, library.executable ? " executable" : "",
+           library.vdso ? " vdso" : "", library.cadastre ? " cadastre" : "",
+           library.unloaded_ns > 0 ? absl::StrCat(" unloaded at ", Seconds(library.unloaded_ns), " s") : "", " ",
+           library.path);
+    }
+  }
+
+  void Threads() {
+    for (size_t i = 1; i < profile_.threads.size(); i++) {
+      const Thread& thread = profile_.threads[i];
+      Line("thread ", i, " tid ", thread.tid, " since ", Seconds(thread.start_ns), " s ", thread.name);
+    }
+  }
+
+  void Sites() {
+    static constexpr const char* kKinds[] = {"malloc", "mmap", "stack"};
+    for (const Site& site : profile_.sites) {
+      std::string flags = FlagNames(site.flags);
+      Line("site ", site.id, " ", kKinds[static_cast<int>(site.kind)], " samples ", site.samples, " blocks ",
+           absl::StrFormat("%.3f", site.allocated_count), " allocated ", site.allocated_bytes, " stderr ",
+           absl::StrFormat("%.0f", Estimate{0, site.allocated_variance}.StandardError()), " at_peak ",
+           site.bytes_at_peak, " own_peak ", site.own_peak_bytes, flags.empty() ? "" : absl::StrCat(" [", flags, "]"));
+      for (uint64_t raw : site.frames) {
+        Line("  ", RawFrame(profile_, raw));
+        if (!command_.names) continue;
+        for (const Frame& frame : symbolizer_.Resolve(raw)) {
+          Line("    = ", frame.function, frame.inlined ? " (inlined)" : "",
+               frame.file.empty() ? "" : absl::StrCat(" ", frame.file, ":", frame.line));
+        }
+      }
+    }
+  }
+
+  void Live() {
+    size_t printed = 0;
+    for (const LiveSample& sample : profile_.live) {
+      if (printed++ >= command_.live) break;
+      uint32_t site = sample.site < profile_.sites.size() ? profile_.sites[sample.site].id : 0;
+      Line(absl::StrFormat("live 0x%x", sample.address), " site ", site, " size ", sample.size_bytes, " weight ",
+           sample.weight_bytes, " at ", Seconds(sample.time_ns), " s thread ", sample.thread);
+    }
+    if (profile_.live.size() > printed) Line("live: ", profile_.live.size() - printed, " more");
+  }
+
+  const Profile& profile_;
+  const PrintCommand& command_;
+  Symbolizer symbolizer_;
+  std::string out_;
+};
+
+int PrintProfile(const PrintCommand& command) {
+  absl::StatusOr<ProfilePath> where = FindProfile(command.profile);
+  if (!where.ok()) return Fail(where.status());
+  absl::StatusOr<Profile> profile = ReadProfile(where->path);
+  if (!profile.ok()) return Fail(profile.status());
+  return Print(ProfileText(*profile, command).Text());
+}
+
+}  // namespace
+
+void AddPrintCommand(CLI::App& app, Invocation* invocation) {
+  auto options = std::make_shared<PrintCommand>();
+  CLI::App* command = app.add_subcommand("print", "a profile as text, record by record");
+  command->add_option("P", options->profile, "profile, PID, or one with @LABEL")->required();
+  command->add_flag("--names", options->names, "resolve the frames too");
+  command->add_option("--live", options->live, "live samples to print (default all)");
+  command->footer("Example: cadastre print pay.cad --names | less");
+  command->callback([=] { invocation->status = PrintProfile(*options); });
+}
+
+}  // namespace cadastre

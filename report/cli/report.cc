@@ -1,0 +1,78 @@
+// `cadastre report`: the owner table.
+#include <unistd.h>
+
+#include <map>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "report/cli/command.h"
+#include "report/format.h"
+
+namespace cadastre {
+namespace {
+
+struct ReportCommand {
+  std::string profile, rules, older_than, root;
+  GroupBy by = GroupBy::kModule;
+  Metric metric = Metric::kLive;
+  std::string format = "text";
+  std::optional<size_t> top;
+  uint64_t min_samples = kDefaultMinSamples;
+  CLI::Option* metric_option = nullptr;
+};
+
+int PrintReport(const ReportCommand& command) {
+  ReportOptions options;
+  options.by = command.by;
+  options.metric = command.metric;
+  options.min_samples = command.min_samples;
+  options.profile_argument = command.profile;
+  if (!command.older_than.empty()) {
+    options.older_than_s = ParseDurationSeconds(command.older_than);
+    if (!options.older_than_s.has_value())
+      return Fail(absl::StrCat("--older-than ", command.older_than, ": write 90s, 10m, 2h or 1d"));
+  }
+  absl::StatusOr<std::unique_ptr<LoadedProfile>> loaded = LoadProfile(command.profile, command.rules, command.root);
+  if (!loaded.ok()) return Fail(loaded.status());
+  LoadedProfile& input = **loaded;
+  if (input.where.at_peak && command.metric_option->count() == 0) options.metric = Metric::kPeak;
+  Report report = BuildReport(input.profile, input.rules, input.attribution.get(), input.symbolizer.get(), options);
+  if (command.format == "json") return Print(FormatJson(report, command.top));
+  if (command.format == "csv") return Print(FormatCsv(report, command.top));
+  if (command.format == "markdown") return Print(FormatMarkdown(report, command.top));
+  TextOptions text;
+  text.style = StyleForDescriptor(STDOUT_FILENO);
+  text.top = command.top.value_or(10);
+  return Print(FormatText(report, text));
+}
+
+}  // namespace
+
+void AddReportCommand(CLI::App& app, Invocation* invocation) {
+  static const std::map<std::string, GroupBy> kGroups = {{"module", GroupBy::kModule},
+                                                         {"team", GroupBy::kTeam},
+                                                         {"library", GroupBy::kLibrary},
+                                                         {"site", GroupBy::kSite},
+                                                         {"thread", GroupBy::kThread}};
+  static const std::map<std::string, Metric> kMetrics = {
+      {"live", Metric::kLive}, {"allocated", Metric::kAllocated}, {"count", Metric::kCount}, {"peak", Metric::kPeak}};
+  auto options = std::make_shared<ReportCommand>();
+  CLI::App* command = app.add_subcommand("report", "owner tables: who owns the native memory");
+  command->add_option("P", options->profile, "profile, PID, or one with @LABEL")->required();
+  command->add_option("--by", options->by, "module (default), team, library, site or thread")
+      ->transform(CLI::CheckedTransformer(kGroups));
+  options->metric_option = command->add_option("--metric", options->metric, "live (default), allocated, count or peak")
+                               ->transform(CLI::CheckedTransformer(kMetrics));
+  command->add_option("--older-than", options->older_than, "rank by live memory older than this: 10m, 2h");
+  command->add_option("--rules", options->rules, "owner rules (default: $CADASTRE_RULES, then ./owners.csv)");
+  command->add_option("--top", options->top, "rows to print; JSON: sites (default: 10; JSON and CSV: all)");
+  command->add_option("--format", options->format, "text (default), json, csv or markdown")
+      ->check(CLI::IsMember({"text", "json", "csv", "markdown"}));
+  command->add_option("--min-samples", options->min_samples,
+                      "fewer samples than this make a profile unusable (default 200)");
+  command->add_option("--root", options->root, "put before every library path, for a container: /proc/PID/root");
+  command->footer("Example: cadastre report pay.cad --by site --metric allocated --top 5");
+  command->callback([=] { invocation->status = PrintReport(*options); });
+}
+
+}  // namespace cadastre

@@ -1,0 +1,31 @@
+// `cadastre symbolize`: resolves every name where the binaries are, so that the profile can be reported anywhere.
+#include "report/cli/command.h"
+
+namespace cadastre {
+namespace {
+
+struct SymbolizeCommand {
+  std::string profile, output, root;
+};
+
+int Symbolize(const SymbolizeCommand& command) {
+  absl::StatusOr<ProfilePath> where = FindProfile(command.profile);
+  if (!where.ok()) return Fail(where.status());
+  absl::Status status = WriteSymbolizedProfile(where->path, command.output, SymbolizerOptions{.root = command.root});
+  return status.ok() ? kExitDone : Fail(status);
+}
+
+}  // namespace
+
+void AddSymbolizeCommand(CLI::App& app, Invocation* invocation) {
+  auto options = std::make_shared<SymbolizeCommand>();
+  CLI::App* command =
+      app.add_subcommand("symbolize", "resolves every name, so that the profile can be reported on any machine");
+  command->add_option("P", options->profile, "profile, PID, or one with @LABEL")->required();
+  command->add_option("-o,--output", options->output, "the profile to write")->required();
+  command->add_option("--root", options->root, "put before every library path: /proc/1/root from a sidecar");
+  command->footer("Example: cadastre symbolize pay.cad -o pay-named.cad");
+  command->callback([=] { invocation->status = Symbolize(*options); });
+}
+
+}  // namespace cadastre

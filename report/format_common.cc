@@ -1,0 +1,63 @@
+// What several formats say in the same words.
+#include <signal.h>
+#include <string.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "report/format.h"
+
+namespace cadastre {
+
+std::string MethodLine(const Report& report) {
+  const Losses& losses = report.profile->losses;
+  std::string line =
+      absl::StrCat("losses ", FormatCount(static_cast<double>(losses.dropped_samples + losses.volume_dropped)));
+  if (losses.truncated_stacks > 0)
+    absl::StrAppend(&line, ", ", FormatCount(static_cast<double>(losses.truncated_stacks)), " cut stacks");
+  if (report.unresolved_frames > 0)
+    absl::StrAppend(&line, ", ", FormatCount(static_cast<double>(report.unresolved_frames)), " unnamed frames");
+  absl::StrAppend(&line, " · ", report.method);
+  if (!report.profile->exact()) absl::StrAppend(&line, ", ", FormatInterval(report.profile->interval_bytes));
+  return absl::StrCat(line, ", ", FormatCount(static_cast<double>(report.profile->recorded_samples)), " samples");
+}
+
+std::string EndText(const Profile& profile) {
+  switch (profile.end) {
+    case EndState::kRunning:
+      return "running";
+    case EndState::kExit:
+      return profile.end_status_known ? absl::StrCat("ended: exit ", profile.end_value) : "ended: exit";
+    case EndState::kSignal: {
+      const char* name = sigabbrev_np(profile.end_value);
+      return absl::StrCat("ended: signal ", profile.end_value, name == nullptr ? "" : absl::StrCat(" (SIG", name, ")"));
+    }
+    case EndState::kExec:
+      return "ended: replaced by another program";
+    case EndState::kLost:
+      return "ended: lost";
+  }
+  return "";
+}
+
+std::string EndWord(const Profile& profile) {
+  switch (profile.end) {
+    case EndState::kRunning:
+      return "running";
+    case EndState::kExit:
+      return "exit";
+    case EndState::kSignal:
+      return absl::StrCat("signal:", profile.end_value);
+    case EndState::kExec:
+      return "exec";
+    case EndState::kLost:
+      return "lost";
+  }
+  return "";
+}
+
+std::string TimeText(uint64_t realtime_ns) {
+  absl::Time time = absl::FromUnixNanos(static_cast<int64_t>(realtime_ns));
+  return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone());
+}
+
+}  // namespace cadastre

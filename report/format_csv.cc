@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "report/format.h"
+#include "report/json_writer.h"
+
+namespace cadastre {
+namespace {
+
+std::string Cell(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (char c : text) absl::StrAppend(&quoted, c == '"' ? "\"\"" : std::string(1, c));
+  return quoted + "\"";
+}
+
+std::string Numbers(const Report& report, const Tally& tally) {
+  auto whole = [](double value) { return static_cast<uint64_t>(std::llround(std::max(0.0, value))); };
+  return absl::StrCat(tally.live_bytes, ",", whole(EstimateOf(tally, Metric::kLive).StandardError()), ",",
+                      JsonNumber(report.SharePercent(tally)), ",", tally.allocated_bytes, ",",
+                      whole(EstimateOf(tally, Metric::kAllocated).StandardError()), ",", whole(tally.live_count), ",",
+                      tally.samples, ",", tally.peak_bytes, ",",
+                      report.older_than_s > 0 ? absl::StrCat(tally.old_bytes) : "");
+}
+
+constexpr char kNumberHeadings[] =
+    "live_bytes,live_bytes_stderr,share_pct,allocated_bytes,allocated_bytes_stderr,live_count,samples,peak_bytes,old_"
+    "bytes";
+
+std::string StackText(const SiteRow& row) {
+  std::string stack;
+  for (const Frame* frame : row.frames) absl::StrAppend(&stack, stack.empty() ? "" : ";", frame->function);
+  return stack;
+}
+
+}  // namespace
+
+std::string FormatCsv(const Report& report, std::optional<size_t> top) {
+  GroupBy by = report.options.by;
+  std::string out;
+  size_t limit = top.value_or(SIZE_MAX);
+  if (by == GroupBy::kSite) {
+    absl::StrAppend(&out, "module,team,rule,", kNumberHeadings, ",thread,stack\n");
+    for (size_t i = 0; i < report.sites.size() && i < limit; i++) {
+      const SiteRow& row = report.sites[i];
+      absl::StrAppend(&out, Cell(row.module), ",", Cell(row.team), ",", Cell(row.rule), ",", Numbers(report, row.tally),
+                      ",", Cell(row.thread), ",", Cell(StackText(row)), "\n");
+    }
+    return out;
+  }
+  bool modules = by == GroupBy::kModule;
+  absl::StrAppend(&out, GroupName(by), modules ? ",team," : ",", kNumberHeadings, modules ? ",via\n" : "\n");
+  auto line = [&](const Row& row) {
+    absl::StrAppend(&out, Cell(row.name), modules ? "," + Cell(row.team) : "", ",", Numbers(report, row.tally),
+                    modules ? "," + Cell(row.via) : "", "\n");
+  };
+  const std::vector<Row>& rows = report.RowsBy(by);
+  for (size_t i = 0; i < rows.size() && i < limit; i++) line(rows[i]);
+  if (modules) line(report.unattributed);
+  return out;
+}
+
+}  // namespace cadastre

@@ -1,0 +1,210 @@
+#include <cmath>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "report/format.h"
+#include "report/json_writer.h"
+#include "report/runtime_facts.h"
+
+namespace cadastre {
+namespace {
+
+uint64_t Rounded(double value) { return value > 0 ? static_cast<uint64_t>(std::llround(value)) : 0; }
+uint64_t LiveError(const Tally& tally) { return Rounded(EstimateOf(tally, Metric::kLive).StandardError()); }
+
+std::string ProfileJson(const Report& report) {
+  const Profile& profile = *report.profile;
+  std::vector<std::string> words;
+  for (const std::string& word : profile.command) words.push_back(JsonString(word));
+  std::string command = "[";
+  for (const std::string& word : words) absl::StrAppend(&command, command.size() > 1 ? ", " : "", word);
+  JsonObject labels;
+  for (absl::string_view pair : absl::StrSplit(profile.labels, '\n', absl::SkipEmpty())) {
+    std::pair<std::string, std::string> label = absl::StrSplit(pair, absl::MaxSplits(':', 1));
+    std::string key = JsonString(label.first);
+    labels.Text(key.substr(1, key.size() - 2), label.second);
+  }
+  JsonObject object;
+  object.Text("path", profile.path)
+      .Integer("pid", profile.pid)
+      .TextOrNull("exe", profile.exe)
+      .Raw("command", command + "]");
+  object.Text("started", TimeText(profile.start_realtime_ns))
+      .Number("duration_s", static_cast<double>(profile.duration_ns) / 1e9);
+  object.Integer("interval_bytes", profile.interval_bytes).Integer("samples", profile.recorded_samples);
+  object.IntegerOrNull("rss_bytes", profile.rss_bytes)
+      .TextOrNull("host", profile.host)
+      .TextOrNull("runtime", report.runtime);
+  object.TextOrNull("allocator", profile.allocator).Raw("labels", labels.Done());
+  object.Text("end", EndWord(profile)).Text("method", report.method);
+  // Beyond the first published keys:
+  object.IntegerOrNull("peak_rss_bytes", profile.peak_rss_bytes);
+  if (profile.end == EndState::kExit && profile.end_status_known) {
+    object.Raw("exit_status", absl::StrCat(profile.end_value));
+  } else {
+    object.Raw("exit_status", "null");
+  }
+  object.TextOrNull("snapshot", profile.is_snapshot ? profile.label : "");
+  if (profile.is_snapshot) {
+    object.Number("snapshot_window_s",
+                  static_cast<double>(profile.snapshot_end_realtime_ns - profile.snapshot_begin_realtime_ns) / 1e9);
+  } else {
+    object.Raw("snapshot_window_s", "null");
+  }
+  return object.Done();
+}
+
+std::string TotalsJson(const Report& report) {
+  const Tally& totals = report.totals;
+  JsonObject object;
+  object.Integer("live_bytes", totals.live_bytes).Integer("live_bytes_stderr", LiveError(totals));
+  object.Integer("allocated_bytes", totals.allocated_bytes);
+  object.Integer("allocated_bytes_stderr", Rounded(EstimateOf(totals, Metric::kAllocated).StandardError()));
+  object.Integer("live_count", Rounded(totals.live_count));
+  object.Integer("live_count_stderr", Rounded(EstimateOf(totals, Metric::kCount).StandardError()));
+  object.Integer("peak_bytes", totals.peak_bytes);
+  return object.Done();
+}
+
+void AddTally(const Report& report, const Tally& tally, JsonObject* object) {
+  object->Integer("live_bytes", tally.live_bytes).Integer("live_bytes_stderr", LiveError(tally));
+  object->Number("share_pct", report.SharePercent(tally));
+  object->Integer("allocated_bytes", tally.allocated_bytes);
+  object->Integer("allocated_bytes_stderr", Rounded(EstimateOf(tally, Metric::kAllocated).StandardError()));
+  object->Integer("live_count", Rounded(tally.live_count)).Integer("samples", tally.samples);
+  object->Integer("live_samples", tally.live_samples).Integer("peak_bytes", tally.peak_bytes);
+  if (report.older_than_s > 0) {
+    object->Integer("old_bytes", tally.old_bytes);
+  } else {
+    object->Raw("old_bytes", "null");
+  }
+}
+
+std::string ModuleJson(const Report& report, const Row& row) {
+  JsonObject object;
+  object.Text("module", row.name).TextOrNull("team", row.team);
+  AddTally(report, row.tally, &object);
+  object.TextOrNull("via", row.via).Bool("guessed", row.guessed);
+  return object.Done();
+}
+
+std::string NamedJson(const Report& report, const char* key, const Row& row) {
+  JsonObject object;
+  object.TextOrNull(key, row.name);
+  AddTally(report, row.tally, &object);
+  return object.Done();
+}
+
+// Threads know what is live; how much each has allocated is not kept.
+std::string ThreadJson(const Report& report, const Row& row) {
+  JsonObject object;
+  object.TextOrNull("thread", row.name)
+      .Integer("live_bytes", row.tally.live_bytes)
+      .Integer("live_bytes_stderr", LiveError(row.tally));
+  object.Integer("live_count", Rounded(row.tally.live_count)).Integer("live_samples", row.tally.live_samples);
+  return object.Done();
+}
+
+class FrameJson {
+ public:
+  const std::string& Of(const Frame* frame) {
+    std::string& text = known_[frame];
+    if (text.empty()) {
+      JsonObject object;
+      object.Text("function", frame->function).TextOrNull("library", frame->library).TextOrNull("file", frame->file);
+      object.IntegerOrNull("line", frame->line > 0 ? frame->line : 0).Text("language", frame->java ? "java" : "native");
+      text = object.Done();
+    }
+    return text;
+  }
+
+ private:
+  absl::flat_hash_map<const Frame*, std::string> known_;
+};
+
+std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames) {
+  static constexpr const char* kKinds[] = {"malloc", "mmap", "stack"};
+  std::string list = "[";
+  for (const Frame* frame : row.frames) absl::StrAppend(&list, list.size() > 1 ? ", " : "", frames->Of(frame));
+  list += "]";
+  JsonObject object;
+  if (row.unattributed) {
+    object.Raw("module", "null");
+  } else {
+    object.Text("module", row.module);
+  }
+  object.TextOrNull("team", row.team).TextOrNull("rule", row.rule);
+  object.Integer("live_bytes", row.tally.live_bytes).Integer("live_bytes_stderr", LiveError(row.tally));
+  object.Integer("allocated_bytes", row.tally.allocated_bytes).Integer("live_count", Rounded(row.tally.live_count));
+  object.Integer("samples", row.tally.samples)
+      .TextOrNull("thread", row.thread)
+      .Text("kind", kKinds[static_cast<int>(row.kind)]);
+  object.Raw("frames", list).Integer("peak_bytes", row.tally.peak_bytes).TextOrNull("via", row.via);
+  object.Bool("truncated", row.truncated);
+  if (row.owner_frame >= 0) {
+    object.Integer("owner_frame", row.owner_frame);
+  } else {
+    object.Raw("owner_frame", "null");
+  }
+  return object.Done();
+}
+
+}  // namespace
+
+std::string FormatJson(const Report& report, std::optional<size_t> top) {
+  std::vector<std::string> modules, teams, libraries, threads, sites, warnings, suggestions;
+  for (const Row& row : report.modules) modules.push_back(ModuleJson(report, row));
+  for (const Row& row : report.teams) {
+    if (!row.unattributed || row.name != kUnattributedModule) teams.push_back(NamedJson(report, "team", row));
+  }
+  for (const Row& row : report.libraries) libraries.push_back(NamedJson(report, "library", row));
+  for (const Row& row : report.threads) threads.push_back(ThreadJson(report, row));
+  FrameJson frames;
+  for (const SiteRow& row : report.sites) {
+    if (top.has_value() && sites.size() >= *top) break;
+    sites.push_back(SiteJson(report, row, &frames));
+  }
+  for (const RuleSuggestion& suggestion : report.suggestions) {
+    JsonObject object;
+    suggestions.push_back(object.Text("prefix", suggestion.prefix).Integer("live_bytes", suggestion.live_bytes).Done());
+  }
+  if (!report.trust.usable) warnings.push_back(JsonString(report.trust.reason));
+  for (const std::string& warning : report.warnings) warnings.push_back(JsonString(warning));
+  JsonObject unattributed;
+  unattributed.Integer("live_bytes", report.unattributed.tally.live_bytes);
+  unattributed.Number("share_pct", report.SharePercent(report.unattributed.tally));
+  unattributed.Integer("live_bytes_stderr", LiveError(report.unattributed.tally));
+  unattributed.Integer("allocated_bytes", report.unattributed.tally.allocated_bytes);
+  unattributed.Integer("live_count", Rounded(report.unattributed.tally.live_count));
+  unattributed.Integer("peak_bytes", report.unattributed.tally.peak_bytes);
+  unattributed.Raw("suggested_rules", JsonArray(suggestions, "    "));
+  const Losses& losses = report.profile->losses;
+  JsonObject lost;
+  lost.Integer("dropped_samples", losses.dropped_samples).Integer("truncated_stacks", losses.truncated_stacks);
+  lost.Integer("unresolved_frames", report.unresolved_frames).Integer("volume_dropped", losses.volume_dropped);
+  lost.Integer("sites_overflowed", losses.sites_overflowed).Integer("missed_frees", losses.missed_frees);
+  lost.Integer("nested_skipped", losses.nested_skipped).Integer("torn_records", losses.torn_records);
+  std::string out = "{\n";
+  auto member = [&out](const char* key, const std::string& json, bool last = false) {
+    absl::StrAppend(&out, "  \"", key, "\": ", json, last ? "\n" : ",\n");
+  };
+  member("schema", "\"cadastre.report/1\"");
+  member("usable", report.trust.usable ? "true" : "false");
+  member("metric", JsonString(MetricName(report.options.metric)));
+  member("older_than_s", report.older_than_s > 0 ? JsonNumber(report.older_than_s) : "null");
+  member("rules", report.rules_path.empty() ? "null" : JsonString(report.rules_path));
+  member("profile", ProfileJson(report));
+  member("totals", TotalsJson(report));
+  member("unattributed", unattributed.Done());
+  member("modules", JsonArray(modules, "  "));
+  member("teams", JsonArray(teams, "  "));
+  member("libraries", JsonArray(libraries, "  "));
+  member("threads", JsonArray(threads, "  "));
+  member("sites", JsonArray(sites, "  "));
+  member("losses", lost.Done());
+  member("warnings", JsonArray(warnings, "  "), true);
+  return out + "}\n";
+}
+
+}  // namespace cadastre

@@ -1,0 +1,59 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "report/format.h"
+#include "report/runtime_facts.h"
+
+namespace cadastre {
+namespace {
+
+std::string Cell(const std::string& text) {
+  return absl::StrReplaceAll(SafeText(text), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "'"}});
+}
+
+std::string Amount(const Tally& tally, Metric metric) {
+  Estimate estimate = EstimateOf(tally, metric);
+  double error = estimate.StandardError();
+  return metric == Metric::kCount ? FormatCount(estimate.value, error) : FormatBytes(estimate.value, error);
+}
+
+}  // namespace
+
+std::string FormatMarkdown(const Report& report, std::optional<size_t> top) {
+  GroupBy by = report.options.by;
+  Metric metric = report.options.metric;
+  size_t limit = top.value_or(SIZE_MAX);
+  std::string out;
+  if (!report.trust.usable) absl::StrAppend(&out, "**", Cell(report.trust.reason), "**\n\n");
+  absl::StrAppend(&out, "**", Cell(ProgramName(*report.profile)), "** pid ", report.profile->pid, ", ",
+                  EndText(*report.profile), ", up ",
+                  FormatDuration(static_cast<double>(report.profile->duration_ns) / 1e9), ": ",
+                  Amount(report.totals, metric), " ", MetricName(metric), "\n\n");
+  bool modules = by == GroupBy::kModule, sites = by == GroupBy::kSite;
+  absl::StrAppend(&out, "| ", sites ? "module" : GroupName(by), modules || sites ? " | team" : "", " | ",
+                  MetricName(metric), " | share |", sites ? " stack |" : "", "\n|---|", modules || sites ? "---|" : "",
+                  "--:|--:|", sites ? "---|" : "", "\n");
+  auto line = [&](const std::string& name, const std::string& team, const Tally& tally, const std::string& stack) {
+    absl::StrAppend(&out, "| ", Cell(name), modules || sites ? absl::StrCat(" | ", Cell(team)) : "", " | ",
+                    Amount(tally, metric), " | ",
+                    FormatShare(report.SharePercent(tally), report.ShareErrorPercentOf(tally)), " |",
+                    sites ? absl::StrCat(" ", Cell(stack), " |") : "", "\n");
+  };
+  if (sites) {
+    for (size_t i = 0; i < report.sites.size() && i < limit; i++) {
+      const SiteRow& row = report.sites[i];
+      std::string stack;
+      for (const Frame* frame : row.frames) absl::StrAppend(&stack, stack.empty() ? "" : " ← ", frame->function);
+      line(row.module, row.team, row.tally, stack);
+    }
+  } else {
+    const std::vector<Row>& rows = report.RowsBy(by);
+    for (size_t i = 0; i < rows.size() && i < limit; i++)
+      line(rows[i].guessed ? rows[i].name + " ?" : rows[i].name, rows[i].team, rows[i].tally, "");
+    if (modules) line(kUnattributedModule, "", report.unattributed.tally, "");
+  }
+  absl::StrAppend(&out, "\n", MethodLine(report), "; ± is one standard error; a triage aid, not an invoice\n");
+  for (const std::string& warning : report.warnings) absl::StrAppend(&out, "\n> ", Cell(warning), "\n");
+  return out;
+}
+
+}  // namespace cadastre

@@ -1,0 +1,87 @@
+#include "report/json_writer.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace cadastre {
+namespace {
+
+// Length of the well-formed sequence at `at` (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF); 0 = none.
+size_t Utf8Length(absl::string_view text, size_t at) {
+  auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0; };
+  auto tail = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead < 0xE0) return tail(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead < 0xF0) {
+    if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) >= 0xA0)) return 0;
+    return tail(1) && tail(2) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead < 0xF5) {
+    if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) >= 0x90)) return 0;
+    return tail(1) && tail(2) && tail(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string JsonString(absl::string_view text) {
+  std::string out = "\"";
+  out.reserve(text.size() + 2);
+  for (size_t at = 0; at < text.size();) {
+    unsigned char c = text[at];
+    size_t length = Utf8Length(text, at);
+    if (length == 0) {
+      out += "\\ufffd";
+      at++;
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += static_cast<char>(c);
+      at++;
+    } else if (c < 0x20 || c == 0x7F) {
+      absl::StrAppendFormat(&out, "\\u%04x", c);
+      at++;
+    } else {
+      absl::StrAppend(&out, text.substr(at, length));
+      at += length;
+    }
+  }
+  return out += '"';
+}
+
+std::string JsonNumber(double value) {
+  if (!std::isfinite(value)) return "null";
+  std::string text = absl::StrFormat("%.6f", value);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text == "-0" ? "0" : text;
+}
+
+JsonObject& JsonObject::Raw(absl::string_view key, absl::string_view json) {
+  absl::StrAppend(&body_, body_.empty() ? "" : ", ", "\"", key, "\": ", json);
+  return *this;
+}
+JsonObject& JsonObject::Text(absl::string_view key, absl::string_view text) { return Raw(key, JsonString(text)); }
+JsonObject& JsonObject::TextOrNull(absl::string_view key, absl::string_view text) {
+  return text.empty() ? Raw(key, "null") : Text(key, text);
+}
+JsonObject& JsonObject::Integer(absl::string_view key, uint64_t value) { return Raw(key, absl::StrCat(value)); }
+JsonObject& JsonObject::IntegerOrNull(absl::string_view key, uint64_t value) {
+  return value == 0 ? Raw(key, "null") : Integer(key, value);
+}
+JsonObject& JsonObject::Number(absl::string_view key, double value) { return Raw(key, JsonNumber(value)); }
+JsonObject& JsonObject::Bool(absl::string_view key, bool value) { return Raw(key, value ? "true" : "false"); }
+std::string JsonObject::Done() const { return absl::StrCat("{", body_, "}"); }
+
+std::string JsonArray(const std::vector<std::string>& elements, absl::string_view indent) {
+  if (elements.empty()) return "[]";
+  std::string out = "[";
+  for (size_t i = 0; i < elements.size(); i++) absl::StrAppend(&out, i == 0 ? "\n" : ",\n", indent, "  ", elements[i]);
+  absl::StrAppend(&out, "\n", indent, "]");
+  return out;
+}
+
+}  // namespace cadastre

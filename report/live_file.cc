@@ -1,0 +1,86 @@
+#include "report/live_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "interposer/profile_format.h"
+#include "report/output_file.h"
+
+namespace cadastre {
+namespace {
+
+bool ReadHeader(int descriptor, format::Header* header) {
+  return pread(descriptor, header, sizeof(*header), 0) == static_cast<ssize_t>(sizeof(*header)) &&
+         memcmp(header->magic, format::kMagic, sizeof(format::kMagic)) == 0 && header->version == format::kVersion;
+}
+
+}  // namespace
+
+bool ReadIdentity(int descriptor, ProfileIdentity* identity) {
+  format::Header header;
+  if (!ReadHeader(descriptor, &header)) return false;
+  *identity = {header.pid, header.pid_namespace, header.process_start_ticks, header.counters.samples};
+  return true;
+}
+
+absl::Status WriteControl(const std::string& path, const ControlChange& change) {
+  int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return ErrnoStatus(errno, "cannot open", path);
+  format::Header header;
+  absl::Status status = absl::OkStatus();
+  if (!ReadHeader(descriptor, &header)) {
+    status = absl::DataLossError(absl::StrCat(path, ": not a profile of version ", format::kVersion));
+  }
+  // Word by word: the target may read between the two, and another `cadastre` may write the other one.
+  auto put = [&](size_t offset, const void* word, size_t bytes) {
+    if (!status.ok()) return;
+    if (pwrite(descriptor, word, bytes, static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes))
+      status = ErrnoStatus(errno, "cannot write", path);
+  };
+  constexpr size_t kControl = offsetof(format::Header, control);
+  if (change.paused.has_value()) {
+    uint32_t paused = *change.paused ? 1 : 0;
+    put(kControl + offsetof(format::Control, paused), &paused, sizeof(paused));
+  }
+  if (change.interval_bytes.has_value()) {
+    put(kControl + offsetof(format::Control, interval_bytes), &*change.interval_bytes, sizeof(uint64_t));
+  }
+  close(descriptor);
+  return status;
+}
+
+absl::Status WriteOutcome(int descriptor, const ProcessOutcome& outcome) {
+  format::Outcome record{};
+  if (WIFSIGNALED(outcome.wait_status)) {
+    record.end = format::kEndSignal;
+    record.end_value = WTERMSIG(outcome.wait_status);
+  } else {
+    record.end = format::kEndStatus;
+    record.end_value = WEXITSTATUS(outcome.wait_status);
+  }
+  record.end_realtime_ns = outcome.end_realtime_ns;
+  record.peak_rss_bytes = outcome.peak_rss_bytes;
+  if (pwrite(descriptor, &record, sizeof(record), offsetof(format::Header, outcome)) !=
+      static_cast<ssize_t>(sizeof(record))) {
+    return absl::InternalError(absl::StrCat("cannot write how the process ended: ", strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+void WriteReplaced(const std::string& path) {
+  int descriptor = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0) return;
+  format::Header header;
+  if (ReadHeader(descriptor, &header) && header.outcome.end == format::kEndUnknown) {
+    uint32_t end = format::kEndExec;
+    (void)!pwrite(descriptor, &end, sizeof(end), offsetof(format::Header, outcome) + offsetof(format::Outcome, end));
+  }
+  close(descriptor);
+}
+
+}  // namespace cadastre

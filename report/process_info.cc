@@ -1,0 +1,132 @@
+#include "report/process_info.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace cadastre {
+namespace {
+
+struct Mapping {
+  std::string range;  // "7f..-7f.."
+  std::string path;
+  uint64_t inode = 0;
+  bool deleted = false;
+};
+
+std::vector<Mapping> FileMappingsOf(pid_t pid) {
+  std::vector<Mapping> mappings;
+  std::string maps = ReadWholeFile(absl::StrCat("/proc/", pid, "/maps"));
+  for (absl::string_view line : absl::StrSplit(maps, '\n', absl::SkipEmpty())) {
+    // range perms offset device inode   path
+    std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits(' ', 5));
+    if (fields.size() < 6) continue;
+    absl::string_view path = absl::StripLeadingAsciiWhitespace(fields[5]);
+    if (!absl::StartsWith(path, "/")) continue;
+    Mapping mapping;
+    mapping.deleted = absl::ConsumeSuffix(&path, " (deleted)");
+    mapping.range = std::string(fields[0]);
+    mapping.path = std::string(path);
+    (void)absl::SimpleAtoi(fields[4], &mapping.inode);
+    mappings.push_back(std::move(mapping));
+  }
+  return mappings;
+}
+
+bool IsFile(const std::string& path, uint64_t inode) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode;
+}
+
+}  // namespace
+
+std::string ReadWholeFile(const std::string& path, size_t limit) {
+  int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return "";
+  std::string text;
+  char buffer[16384];
+  ssize_t got;
+  while (text.size() < limit && ((got = read(descriptor, buffer, sizeof(buffer))) > 0 || (got < 0 && errno == EINTR))) {
+    if (got > 0) text.append(buffer, got);
+  }
+  close(descriptor);
+  return text;
+}
+
+std::vector<MappedProfile> MappedProfilesOf(pid_t pid) {
+  std::vector<MappedProfile> profiles;
+  for (const Mapping& mapping : FileMappingsOf(pid)) {
+    if (!absl::EndsWith(mapping.path, ".cad")) continue;
+    bool known =
+        std::any_of(profiles.begin(), profiles.end(), [&](const MappedProfile& p) { return p.path == mapping.path; });
+    if (known) continue;
+    MappedProfile profile;
+    profile.path = mapping.path;
+    // The same name here may be another file where the process has another root: the inode decides. map_files also
+    // reaches a deleted file, but needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE.
+    std::string in_root = absl::StrCat("/proc/", pid, "/root", mapping.path);
+    std::string in_map_files = absl::StrCat("/proc/", pid, "/map_files/", mapping.range);
+    for (const std::string& candidate : {mapping.path, in_root, in_map_files}) {
+      if (!IsFile(candidate, mapping.inode)) continue;
+      profile.open_path = candidate;
+      break;
+    }
+    profiles.push_back(std::move(profile));
+  }
+  return profiles;
+}
+
+bool MapsFileNamed(pid_t pid, const char* part) {
+  for (const Mapping& mapping : FileMappingsOf(pid)) {
+    if (absl::StrContains(mapping.path, part)) return true;
+  }
+  return false;
+}
+
+bool ProcessExists(pid_t pid) { return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM); }
+
+uint64_t ResidentBytesOf(pid_t pid) {
+  std::string statm = ReadWholeFile(absl::StrCat("/proc/", pid, "/statm"));
+  std::vector<absl::string_view> fields = absl::StrSplit(statm, ' ');
+  uint64_t pages = 0;
+  if (fields.size() < 2 || !absl::SimpleAtoi(fields[1], &pages)) return 0;
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+uint64_t StartTicksOf(pid_t pid) {
+  std::string stat = ReadWholeFile(absl::StrCat("/proc/", pid, "/stat"));
+  // The program's name (field 2) may hold spaces and parentheses: fields are counted from its last ')'.
+  size_t after = stat.rfind(')');
+  if (after == std::string::npos) return 0;
+  std::vector<absl::string_view> fields =
+      absl::StrSplit(absl::string_view(stat).substr(after + 1), ' ', absl::SkipEmpty());
+  uint64_t ticks = 0;
+  constexpr size_t kStartTime = 22 - 3;  // the first field here is number 3
+  return fields.size() > kStartTime && absl::SimpleAtoi(fields[kStartTime], &ticks) ? ticks : 0;
+}
+
+uint64_t PidNamespaceOf(pid_t pid) {
+  struct stat status;
+  return stat(absl::StrCat("/proc/", pid, "/ns/pid").c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+pid_t RunningProcessOf(uint32_t pid, uint64_t pid_namespace, uint64_t start_ticks) {
+  if (pid == 0 || (pid_namespace != 0 && pid_namespace != PidNamespaceOf(getpid()))) return 0;
+  uint64_t ticks = StartTicksOf(static_cast<pid_t>(pid));
+  if (ticks == 0 || (start_ticks != 0 && ticks != start_ticks)) return 0;
+  return static_cast<pid_t>(pid);
+}
+
+}  // namespace cadastre

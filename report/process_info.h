@@ -1,0 +1,38 @@
+// What /proc says about a process, as seen from outside. No ptrace, no signal.
+//
+// Errors: a process that is gone or may not be looked at gives empty or 0. Units: bytes. Thread-safety: reads files.
+//
+// Example: std::vector<MappedProfile> profiles = MappedProfilesOf(4242);
+#ifndef CADASTRE_REPORT_PROCESS_INFO_H_
+#define CADASTRE_REPORT_PROCESS_INFO_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cadastre {
+
+struct MappedProfile {
+  std::string path;       // as the process sees it, without " (deleted)"
+  std::string open_path;  // what opens the same file from here; empty = nothing does
+};
+
+// The live profiles that process `pid` maps (one, as a rule).
+std::vector<MappedProfile> MappedProfilesOf(pid_t pid);
+
+bool ProcessExists(pid_t pid);
+uint64_t ResidentBytesOf(pid_t pid);                                          // VmRSS; 0 = not known
+uint64_t StartTicksOf(pid_t pid);                                             // field 22 of stat; 0 = not known
+uint64_t PidNamespaceOf(pid_t pid);                                           // inode of ns/pid; 0 = not known
+bool MapsFileNamed(pid_t pid, const char* part);                              // some mapping's path contains `part`
+std::string ReadWholeFile(const std::string& path, size_t limit = 16 << 20);  // "" if it cannot be read
+
+// The pid by which this pid namespace knows the process that wrote a profile: checks pid, start time and namespace. 0 =
+// not here, or gone.
+pid_t RunningProcessOf(uint32_t pid, uint64_t pid_namespace, uint64_t start_ticks);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_REPORT_PROCESS_INFO_H_

@@ -1,0 +1,279 @@
+#include "report/profile_copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "interposer/profile_format.h"
+#include "report/output_file.h"
+#include "report/process_info.h"
+#include "report/profile_path.h"
+
+namespace cadastre {
+namespace {
+
+constexpr int kLiveReads = 4;  // a record that is reused faster than that is busy: its block lives for microseconds
+constexpr int kBufferReads = 16;
+constexpr uint64_t kChunkBytes = 1 << 20;
+
+uint64_t Now() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000ull + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// pread that goes on; false: the file ended or an error (errno).
+bool ReadFully(int descriptor, void* to, uint64_t bytes, uint64_t offset) {
+  char* at = static_cast<char*>(to);
+  while (bytes > 0) {
+    ssize_t got = pread(descriptor, at, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      if (got == 0) errno = EIO;
+      return false;
+    }
+    at += got;
+    bytes -= got;
+    offset += got;
+  }
+  return true;
+}
+
+bool WriteFully(int descriptor, const void* from, uint64_t bytes, uint64_t offset) {
+  const char* at = static_cast<const char*>(from);
+  while (bytes > 0) {
+    ssize_t put = pwrite(descriptor, at, bytes, static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    at += put;
+    bytes -= put;
+    offset += put;
+  }
+  return true;
+}
+
+class Copier {
+ public:
+  Copier(int from, int to, const std::string& from_name, const std::string& to_name)
+      : from_(from), to_(to), from_name_(from_name), to_name_(to_name) {}
+
+  absl::Status Run(const CopyOptions& options) {
+    uint64_t begin = Now();
+    struct stat status;
+    if (fstat(from_, &status) != 0) return ErrnoStatus(errno, "cannot read", from_name_);
+    file_bytes_ = static_cast<uint64_t>(status.st_size);
+    if (file_bytes_ < sizeof(header_) || !ReadFully(from_, &header_, sizeof(header_), 0) ||
+        memcmp(header_.magic, format::kMagic, sizeof(format::kMagic)) != 0) {
+      return absl::DataLossError(absl::StrCat(from_name_, ": not a profile"));
+    }
+    if (header_.version != format::kVersion) {
+      return absl::DataLossError(absl::StrCat(from_name_, ": version ", header_.version, " is not supported"));
+    }
+    if (ftruncate(to_, static_cast<off_t>(file_bytes_)) != 0) return ErrnoStatus(errno, "cannot write", to_name_);
+    format::Region live = RegionOf(format::kRegionLive), sites = RegionOf(format::kRegionSites),
+                   buffers = RegionOf(format::kRegionBuffers);
+    if (absl::Status copied = CopyLive(live); !copied.ok()) return copied;
+    if (absl::Status copied = CopySitesAndBuffers(sites, buffers); !copied.ok()) return copied;
+    if (absl::Status copied = CopyRest({live, sites, buffers}); !copied.ok()) return copied;
+    return WriteHeader(options, begin);
+  }
+
+ private:
+  absl::Status ReadError() const { return ErrnoStatus(errno, "cannot read", from_name_); }
+  absl::Status WriteError() const { return ErrnoStatus(errno, "cannot write", to_name_); }
+
+  // Empty if it does not lie in the file: a damaged header costs that region, not the copy.
+  format::Region RegionOf(format::RegionKind kind) const {
+    format::Region region = header_.regions[kind];
+    if (region.offset < sizeof(header_) || region.offset > file_bytes_) return {file_bytes_, 0, 0, 0};
+    region.bytes = std::min(region.bytes, file_bytes_ - region.offset);
+    return region;
+  }
+
+  // Calls visit(offset, bytes) for the data in [begin, end), at most kChunkBytes at a time, multiples of `unit` from
+  // begin.
+  template <typename Visit>
+  absl::Status ForEachDataChunk(uint64_t begin, uint64_t end, uint64_t unit, Visit visit) {
+    uint64_t chunk = std::max(unit, kChunkBytes / unit * unit);
+    uint64_t at = begin;
+    while (at < end) {
+      off_t data = lseek(from_, static_cast<off_t>(at), SEEK_DATA);
+      if (data < 0) {
+        if (errno == ENXIO) return absl::OkStatus();  // nothing but holes from here on
+        if (errno != EINVAL) return ReadError();
+        data = static_cast<off_t>(at);  // no holes on this file system
+      }
+      if (static_cast<uint64_t>(data) >= end) return absl::OkStatus();
+      off_t hole = lseek(from_, data, SEEK_HOLE);
+      uint64_t stop = hole < 0 ? end : std::min<uint64_t>(end, hole);
+      uint64_t first = std::max(at, begin + (static_cast<uint64_t>(data) - begin) / unit * unit);
+      stop = std::min(end, begin + (stop - begin + unit - 1) / unit * unit);
+      for (; first < stop; first += chunk) {
+        absl::Status visited = visit(first, std::min(chunk, stop - first));
+        if (!visited.ok()) return visited;
+      }
+      at = std::max(stop, at + 1);
+    }
+    return absl::OkStatus();
+  }
+
+  // Pages of zeros are left as holes.
+  bool WriteSparse(const char* bytes, uint64_t count, uint64_t offset) {
+    static const char kZeros[format::kPageBytes] = {};
+    for (uint64_t at = 0; at < count;) {
+      uint64_t step = std::min(count - at, format::kPageBytes - (offset + at) % format::kPageBytes);
+      if (memcmp(bytes + at, kZeros, step) != 0 && !WriteFully(to_, bytes + at, step, offset + at)) return false;
+      at += step;
+    }
+    return true;
+  }
+
+  absl::Status CopyLive(const format::Region& region) {
+    using format::LiveRecord;
+    return ForEachDataChunk(
+        region.offset, region.offset + region.bytes, sizeof(LiveRecord), [&](uint64_t offset, uint64_t bytes) {
+          size_t count = bytes / sizeof(LiveRecord);
+          std::vector<LiveRecord> first(count), second(count);
+          std::vector<char> settled(count, 0);
+          if (!ReadFully(from_, first.data(), count * sizeof(LiveRecord), offset)) return ReadError();
+          for (int attempt = 0; attempt < kLiveReads; attempt++) {
+            if (!ReadFully(from_, second.data(), count * sizeof(LiveRecord), offset)) return ReadError();
+            bool busy = false;
+            for (size_t i = 0; i < count; i++) {
+              if (settled[i]) continue;
+              uint32_t state = first[i].state & format::kStateMask;
+              bool same = memcmp(&first[i], &second[i], sizeof(LiveRecord)) == 0;
+              // What is not ready at rest is copied as it is: a record that a killed process left half-written is
+              // counted by the reader.
+              if (same && (state == format::kReady || state == format::kFree)) {
+                settled[i] = 1;
+              } else {
+                busy |= !same;
+                first[i] = second[i];
+              }
+            }
+            if (!busy) break;
+          }
+          for (size_t i = 0; i < count; i++) {
+            uint32_t state = first[i].state & format::kStateMask;
+            if (!settled[i] && state == format::kReady) first[i] = LiveRecord{};
+          }
+          return WriteSparse(reinterpret_cast<const char*>(first.data()), count * sizeof(LiveRecord), offset)
+                     ? absl::OkStatus()
+                     : WriteError();
+        });
+  }
+
+  // Tails of all buffers: they move when deltas are applied to sites.
+  absl::StatusOr<std::vector<uint32_t>> CopyBuffers(const format::Region& region) {
+    std::vector<uint32_t> tails;
+    absl::Status copied =
+        ForEachDataChunk(region.offset, region.offset + region.bytes, sizeof(format::BufferRecord),
+                         [&](uint64_t offset, uint64_t bytes) {
+                           std::vector<format::BufferRecord> records(bytes / sizeof(format::BufferRecord));
+                           uint64_t whole = records.size() * sizeof(format::BufferRecord);
+                           if (!ReadFully(from_, records.data(), whole, offset)) return ReadError();
+                           for (const format::BufferRecord& record : records) tails.push_back(record.tail);
+                           return WriteFully(to_, records.data(), whole, offset) ? absl::OkStatus() : WriteError();
+                         });
+    if (!copied.ok()) return copied;
+    return tails;
+  }
+
+  absl::Status CopySitesAndBuffers(const format::Region& sites, const format::Region& buffers) {
+    absl::StatusOr<std::vector<uint32_t>> before = CopyBuffers(buffers);
+    if (!before.ok()) return before.status();
+    for (int attempt = 0; attempt < kBufferReads; attempt++) {
+      if (absl::Status copied = CopyRange(sites.offset, sites.offset + sites.bytes); !copied.ok()) return copied;
+      absl::StatusOr<std::vector<uint32_t>> after = CopyBuffers(buffers);
+      if (!after.ok()) return after.status();
+      if (*before == *after) return absl::OkStatus();
+      before = after;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CopyRange(uint64_t begin, uint64_t end) {
+    return ForEachDataChunk(begin, end, format::kPageBytes, [&](uint64_t offset, uint64_t bytes) {
+      std::vector<char> chunk(bytes);
+      if (!ReadFully(from_, chunk.data(), bytes, offset)) return ReadError();
+      return WriteSparse(chunk.data(), bytes, offset) ? absl::OkStatus() : WriteError();
+    });
+  }
+
+  absl::Status CopyRest(std::vector<format::Region> done) {
+    std::sort(done.begin(), done.end(),
+              [](const format::Region& a, const format::Region& b) { return a.offset < b.offset; });
+    uint64_t at = sizeof(header_);
+    for (const format::Region& region : done) {
+      if (region.offset > at) {
+        if (absl::Status copied = CopyRange(at, region.offset); !copied.ok()) return copied;
+      }
+      at = std::max(at, region.offset + region.bytes);
+    }
+    return at < file_bytes_ ? CopyRange(at, file_bytes_) : absl::OkStatus();
+  }
+
+  absl::Status WriteHeader(const CopyOptions& options, uint64_t begin) {
+    if (!ReadFully(from_, &header_, sizeof(header_), 0)) return ReadError();
+    if (options.is_snapshot) {
+      header_.is_snapshot = 1;
+      header_.snapshot_begin_realtime_ns = begin;
+      header_.snapshot_rss_bytes = options.pid > 0 ? ResidentBytesOf(options.pid) : header_.snapshot_rss_bytes;
+      memset(header_.label, 0, sizeof(header_.label));
+      memcpy(header_.label, options.label.data(), std::min(options.label.size(), sizeof(header_.label) - 1));
+      header_.snapshot_end_realtime_ns = Now();
+    }
+    return WriteFully(to_, &header_, sizeof(header_), 0) ? absl::OkStatus() : WriteError();
+  }
+
+  int from_, to_;
+  const std::string& from_name_;
+  const std::string& to_name_;
+  uint64_t file_bytes_ = 0;
+  format::Header header_{};
+};
+
+}  // namespace
+
+absl::Status CopyProfile(int from_descriptor, const std::string& from_name, const std::string& to,
+                         const CopyOptions& options) {
+  struct stat status;
+  if (!options.overwrite && lstat(to.c_str(), &status) == 0)
+    return absl::AlreadyExistsError(absl::StrCat(to, " is there already"));
+  absl::StatusOr<OutputFile> out = OutputFile::Create(to);
+  if (!out.ok()) return out.status();
+  Copier copier(from_descriptor, out->descriptor(), from_name, to);
+  if (absl::Status copied = copier.Run(options); !copied.ok()) return copied;
+  return out->Commit(options.overwrite ? OutputFile::kOverwrite : OutputFile::kRefuseToOverwrite);
+}
+
+absl::Status CopyProfile(const std::string& from, const std::string& to, const CopyOptions& options) {
+  int descriptor = open(from.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return ErrnoStatus(errno, "cannot open", from);
+  absl::Status status = CopyProfile(descriptor, from, to, options);
+  close(descriptor);
+  return status;
+}
+
+absl::Status CheckLabel(const std::string& label) {
+  constexpr char kAllowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  if (label.empty() || label.size() > 63 || label.find_first_not_of(kAllowed) != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("label \"", label, "\": use 1 to 63 letters, digits, dots, underscores and hyphens"));
+  }
+  if (label == "last" || ParseDurationSeconds(label).has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "label \"", label, "\" already means something: P@last is the newest snapshot, P@2h the one at that uptime"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cadastre

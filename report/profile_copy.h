@@ -1,0 +1,45 @@
+// Copies a live profile from outside, without a signal and without the target's help.
+//
+// The copy is exact per record and fuzzy over its window, whose length is stored in it. How, in this order:
+//   1. Live samples, first of all: whatever they name (sites, frames, threads, strings) was written before them and is
+//   still there afterwards.
+//      Each record is read twice; it is whole if both reads show the same ready state (it carries a generation) and the
+//      same fields. One that changed under us is read again, and left out if it never comes to rest.
+//   2. Sites and thread buffers together: a delta may move from a buffer into its site in between. Buffers are read
+//   before and after; if a tail
+//      moved, both are read again, a few times at most.
+//   3. Everything else, which only grows.
+//   4. The header, with the window, the label and the resident size put in.
+// Holes stay holes, so the copy costs what is used. Units: bytes. Errors: a Status with the path; nothing half-written
+// is left. Thread-safety: not thread-safe.
+//
+// Example:
+//   absl::Status status = CopyProfile("/dev/shm/x.cad", "/dev/shm/x.cad@before", {.label = "before", .pid = 4242});
+#ifndef CADASTRE_REPORT_PROFILE_COPY_H_
+#define CADASTRE_REPORT_PROFILE_COPY_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace cadastre {
+
+struct CopyOptions {
+  std::string label;        // of a snapshot; a final copy has none
+  bool is_snapshot = true;  // false: a copy of a finished profile, which stays what it is
+  pid_t pid = 0;            // for the resident size; 0 = not known
+  bool overwrite = false;
+};
+
+absl::Status CopyProfile(const std::string& from, const std::string& to, const CopyOptions& options);
+absl::Status CopyProfile(int from_descriptor, const std::string& from_name, const std::string& to,
+                         const CopyOptions& options);
+
+// [A-Za-z0-9._-]{1,63}, but not "last" (it means the newest) and nothing that reads as an uptime ("2h").
+absl::Status CheckLabel(const std::string& label);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_REPORT_PROFILE_COPY_H_

@@ -1,0 +1,161 @@
+#include "report/profile_path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "report/process_info.h"
+#include "symbolizer/profile.h"
+
+namespace cadastre {
+namespace {
+
+bool Exists(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0;
+}
+
+std::string DirectoryOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string NameOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+// A path that exists, or the live file of a PID.
+absl::StatusOr<ProfilePath> FindBase(const std::string& argument) {
+  ProfilePath found;
+  if (Exists(argument)) {
+    found.path = found.base = argument;
+    return found;
+  }
+  int pid = 0;
+  bool number = !argument.empty() && argument.find_first_not_of("0123456789") == std::string::npos;
+  if (!number || !absl::SimpleAtoi(argument, &pid) || pid <= 0) {
+    return absl::NotFoundError(absl::StrCat(argument, ": ", strerror(ENOENT)));
+  }
+  if (!ProcessExists(pid)) return absl::NotFoundError(absl::StrCat("no process ", pid));
+  for (const MappedProfile& profile : MappedProfilesOf(pid)) {
+    if (profile.open_path.empty()) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("process ", pid, " records to ", profile.path, ", which cannot be opened from here"));
+    }
+    found.path = found.base = profile.open_path;
+    found.pid = pid;
+    return found;
+  }
+  if (ReadWholeFile(absl::StrCat("/proc/", pid, "/maps"), 1).empty()) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot read the mappings of process ", pid, ": not ours to look at, or a kernel thread"));
+  }
+  if (MapsFileNamed(pid, "libcadastre")) {
+    return absl::NotFoundError(
+        absl::StrCat("process ", pid, " has Cadastre preloaded, but no sample was due yet: there is no profile"));
+  }
+  return absl::NotFoundError(
+      absl::StrCat("process ", pid,
+                   " was not started with Cadastre; memory allocated earlier has no owner, so there is no attach: "
+                   "start it with `cadastre run`, with start=paused to record later"));
+}
+
+}  // namespace
+
+std::optional<double> ParseDurationSeconds(const std::string& text) {
+  double total = 0;
+  size_t at = 0;
+  if (text.empty()) return std::nullopt;
+  while (at < text.size()) {
+    size_t end = text.find_first_not_of("0123456789.", at);
+    double number = 0;
+    if (end == std::string::npos || end == at || !absl::SimpleAtod(text.substr(at, end - at), &number))
+      return std::nullopt;
+    size_t unit_end = text.find_first_of("0123456789.", end);
+    if (unit_end == std::string::npos) unit_end = text.size();
+    std::string unit = text.substr(end, unit_end - end);
+    double seconds = unit == "ms"                   ? 0.001
+                     : unit == "s"                  ? 1
+                     : unit == "m" || unit == "min" ? 60
+                     : unit == "h"                  ? 3600
+                     : unit == "d"                  ? 86400
+                                                    : 0;
+    if (seconds == 0) return std::nullopt;
+    total += number * seconds;
+    at = unit_end;
+  }
+  return total;
+}
+
+std::vector<std::string> SnapshotsOf(const std::string& profile_path) {
+  std::vector<std::pair<int64_t, std::string>> found;
+  std::string directory = DirectoryOf(profile_path);
+  std::string prefix = NameOf(profile_path) + "@";
+  DIR* listing = opendir(directory.c_str());
+  if (listing == nullptr) return {};
+  while (dirent* entry = readdir(listing)) {
+    if (!absl::StartsWith(entry->d_name, prefix)) continue;
+    std::string path = profile_path.find('/') == std::string::npos
+                           ? entry->d_name
+                           : absl::StrCat(directory == "/" ? "" : directory, "/", entry->d_name);
+    struct stat status;
+    if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    found.emplace_back(status.st_mtim.tv_sec * 1000000000LL + status.st_mtim.tv_nsec, path);
+  }
+  closedir(listing);
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> paths;
+  for (auto& [time, path] : found) paths.push_back(path);
+  return paths;
+}
+
+absl::StatusOr<ProfilePath> FindProfile(const std::string& argument) {
+  size_t at = argument.rfind('@');
+  // A file may have "@" in its name: snapshots do.
+  if (Exists(argument) || at == std::string::npos || at == 0) return FindBase(argument);
+  std::string label = argument.substr(at + 1);
+  absl::StatusOr<ProfilePath> base = FindBase(argument.substr(0, at));
+  if (!base.ok()) return base.status();
+  ProfilePath found = *base;
+  found.path = absl::StrCat(found.base, "@", label);
+  if (Exists(found.path)) return found;
+  std::vector<std::string> snapshots = SnapshotsOf(found.base);
+  if (label == "peak") {
+    found.path = found.base;
+    found.at_peak = true;
+    return found;
+  }
+  if (label == "last" && !snapshots.empty()) {
+    found.path = snapshots.back();
+    return found;
+  }
+  std::optional<double> uptime = ParseDurationSeconds(label);
+  if (uptime.has_value() && !snapshots.empty()) {
+    double nearest = -1;
+    for (const std::string& path : snapshots) {
+      absl::StatusOr<Profile> profile = ReadProfile(path);
+      if (!profile.ok()) continue;
+      double distance = std::fabs(static_cast<double>(profile->duration_ns) / 1e9 - *uptime);
+      if (nearest >= 0 && distance >= nearest) continue;
+      nearest = distance;
+      found.path = path;
+    }
+    if (nearest >= 0) return found;
+  }
+  std::string known = absl::StrJoin(snapshots, ", ", [](std::string* out, const std::string& path) {
+    out->append(path.substr(path.rfind('@') + 1));
+  });
+  return absl::NotFoundError(absl::StrCat(found.base, " has no snapshot \"", label, "\"; ",
+                                          known.empty() ? "it has none at all" : absl::StrCat("it has ", known)));
+}
+
+}  // namespace cadastre

@@ -1,0 +1,154 @@
+#include "report/text_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace cadastre {
+namespace {
+
+constexpr size_t kColumnGap = 2;
+constexpr size_t kMinShrunk = 8;
+
+bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// Length in bytes of the valid sequence at `at`; 0 = not valid UTF-8.
+size_t SequenceLength(absl::string_view text, size_t at) {
+  unsigned char lead = text[at];
+  size_t length = lead < 0x80                   ? 1
+                  : lead >= 0xC2 && lead < 0xE0 ? 2
+                  : lead >= 0xE0 && lead < 0xF0 ? 3
+                  : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                : 0;
+  if (length == 0 || at + length > text.size()) return 0;
+  for (size_t i = 1; i < length; i++) {
+    if (!IsContinuation(text[at + i])) return 0;
+  }
+  return length;
+}
+
+// The first `width` code points.
+absl::string_view Head(absl::string_view text, size_t width) {
+  size_t at = 0;
+  while (at < text.size() && width > 0) {
+    at++;
+    while (at < text.size() && IsContinuation(text[at])) at++;
+    width--;
+  }
+  return text.substr(0, at);
+}
+
+absl::string_view Tail(absl::string_view text, size_t width) {
+  size_t total = DisplayWidth(text);
+  return total <= width ? text : text.substr(Head(text, total - width).size());
+}
+
+std::string Paint(bool colour, const char* code, absl::string_view text) {
+  return colour ? absl::StrCat("\x1b[", code, "m", text, "\x1b[0m") : std::string(text);
+}
+
+}  // namespace
+
+std::string TextStyle::Bold(absl::string_view text) const { return Paint(colour, "1", text); }
+std::string TextStyle::Warning(absl::string_view text) const { return Paint(colour, "33", text); }
+std::string TextStyle::Error(absl::string_view text) const { return Paint(colour, "1;31", text); }
+std::string TextStyle::Faint(absl::string_view text) const { return Paint(colour, "2", text); }
+
+TextStyle StyleForDescriptor(int descriptor) {
+  const char* no_colour = getenv("NO_COLOR");
+  const char* terminal = getenv("TERM");
+  TextStyle style;
+  style.colour = isatty(descriptor) && (no_colour == nullptr || *no_colour == '\0') && terminal != nullptr &&
+                 *terminal != '\0' && strcmp(terminal, "dumb") != 0;
+  return style;
+}
+
+size_t DisplayWidth(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return !IsContinuation(c); });
+}
+
+std::string SafeText(absl::string_view text) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    size_t length = SequenceLength(text, at);
+    unsigned char lead = text[at];
+    // C1 controls (U+0080..U+009F, "\xC2\x80".."\xC2\x9F") move the cursor on some terminals as ESC does.
+    bool control =
+        lead < 0x20 || lead == 0x7F || (lead == 0xC2 && length == 2 && static_cast<unsigned char>(text[at + 1]) < 0xA0);
+    if (length == 0 || control) {
+      safe += '?';
+      at += std::max<size_t>(length, 1);
+    } else {
+      absl::StrAppend(&safe, text.substr(at, length));
+      at += length;
+    }
+  }
+  return safe;
+}
+
+std::string CutEnd(absl::string_view text, size_t width) {
+  if (DisplayWidth(text) <= width) return std::string(text);
+  if (width == 0) return "";
+  return absl::StrCat(Head(text, width - 1), "…");
+}
+
+std::string CutMiddle(absl::string_view text, size_t width) {
+  if (DisplayWidth(text) <= width) return std::string(text);
+  if (width < 3) return CutEnd(text, width);
+  size_t tail = (width - 1) / 2;
+  return absl::StrCat(Head(text, width - 1 - tail), "…", Tail(text, tail));
+}
+
+TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+void TextTable::AddRow(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = SafeText(cell);
+  cells.resize(columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string TextTable::Print(size_t width, const TextStyle& style) const {
+  std::vector<size_t> widths(columns_.size(), 0);
+  for (size_t i = 0; i < columns_.size(); i++) {
+    for (const std::vector<std::string>& row : rows_) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
+    if (widths[i] > 0 || rows_.empty()) widths[i] = std::max(widths[i], DisplayWidth(columns_[i].heading));
+  }
+  size_t total = 0;
+  for (size_t column : widths) total += column == 0 ? 0 : column + kColumnGap;
+  while (total > width + kColumnGap) {
+    size_t widest = columns_.size();
+    for (size_t i = 0; i < columns_.size(); i++) {
+      if (columns_[i].may_shrink && widths[i] > kMinShrunk && (widest == columns_.size() || widths[i] > widths[widest]))
+        widest = i;
+    }
+    if (widest == columns_.size()) break;
+    widths[widest]--;
+    total--;
+  }
+  auto line_of = [&](auto cell_of) {
+    std::string line;
+    size_t last = 0;
+    for (size_t i = 0; i < columns_.size(); i++) {
+      if (widths[i] == 0) continue;
+      std::string cell = CutMiddle(cell_of(i), widths[i]);
+      size_t padding = widths[i] - DisplayWidth(cell);
+      if (!line.empty() || last > 0) line.append(kColumnGap, ' ');
+      last++;
+      if (columns_[i].align == Align::kRight) line.append(padding, ' ');
+      line += cell;
+      if (columns_[i].align == Align::kLeft) line.append(padding, ' ');
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    return line;
+  };
+  std::string out = style.Bold(line_of([&](size_t i) { return columns_[i].heading; })) + "\n";
+  for (const std::vector<std::string>& row : rows_) out += line_of([&](size_t i) { return row[i]; }) + "\n";
+  return out;
+}
+
+}  // namespace cadastre

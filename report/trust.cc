@@ -1,0 +1,104 @@
+#include "report/trust.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "report/estimate.h"
+
+namespace cadastre {
+namespace {
+
+absl::string_view FileName(absl::string_view path) {
+  size_t slash = path.rfind('/');
+  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// Libraries are listed in the loader's search order, so an allocator that stands before libcadastre takes every malloc.
+std::string AllocatorBeforeCadastre(const Profile& profile) {
+  std::string before;
+  for (const Library& library : profile.libraries) {
+    if (library.cadastre) return before;
+    if (before.empty() && IsAllocatorLibrary(library.path)) before = std::string(FileName(library.path));
+  }
+  return "";
+}
+
+}  // namespace
+
+bool IsAllocatorLibrary(const std::string& path) {
+  absl::string_view name = FileName(path);
+  if (name.find(".so") == absl::string_view::npos) return false;
+  for (absl::string_view known : {"libjemalloc", "libtcmalloc", "libmimalloc", "libsnmalloc", "librpmalloc", "libhoard",
+                                  "libtbbmalloc", "libscudo", "libsupermalloc", "libltalloc"}) {
+    if (absl::StartsWith(name, known)) return true;
+  }
+  return false;
+}
+
+double LossShare(const Profile& profile) {
+  double lost =
+      static_cast<double>(profile.losses.dropped_samples) + static_cast<double>(profile.losses.volume_dropped);
+  double all = lost + static_cast<double>(profile.recorded_samples);
+  return all > 0 ? lost / all : 0;
+}
+
+Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
+  Trust trust;
+  std::vector<std::string> reasons;
+  std::string before = AllocatorBeforeCadastre(profile);
+  std::string cause;
+  if (!before.empty()) cause = absl::StrCat(before, " serves malloc before Cadastre");
+  if (!profile.expect.empty() && cause.empty() && !absl::StrContains(profile.allocator, profile.expect)) {
+    cause = absl::StrCat("malloc is served by ", profile.allocator.empty() ? "an unknown library" : profile.allocator,
+                         ", expected ", profile.expect);
+  }
+  uint64_t samples = profile.recorded_samples;
+  bool few = samples == 0 || (!profile.exact() && samples < min_samples);
+  if (few || !cause.empty()) {
+    std::string reason = absl::StrCat("unusable: ", FormatCount(static_cast<double>(samples)),
+                                      samples == 1 ? " sample in " : " samples in ",
+                                      FormatDuration(static_cast<double>(profile.duration_ns) / 1e9));
+    if (!cause.empty()) {
+      absl::StrAppend(&reason, "; ", cause);
+    } else if (samples > 0) {
+      absl::StrAppend(&reason, ", fewer than ", FormatCount(static_cast<double>(min_samples)),
+                      "; a smaller interval= or a longer run gives more");
+    }
+    trust.usable = false;
+    trust.reason = reason;
+  } else if (LossShare(profile) > kMaxLossShare) {
+    trust.usable = false;
+    trust.reason =
+        absl::StrCat("unusable: ", FormatShare(100 * LossShare(profile), 0), " of the samples were lost (",
+                     FormatCount(static_cast<double>(profile.losses.dropped_samples + profile.losses.volume_dropped)),
+                     "); give it more room with memory= or a larger interval=");
+  }
+  const Losses& losses = profile.losses;
+  if (trust.usable && losses.dropped_samples > 0) {
+    trust.warnings.push_back(absl::StrCat(FormatCount(static_cast<double>(losses.dropped_samples)), " samples (",
+                                          FormatBytes(static_cast<double>(losses.dropped_weight_bytes)),
+                                          ") were dropped: totals are at least what is shown"));
+  }
+  if (losses.sites_overflowed > 0) {
+    trust.warnings.push_back(
+        absl::StrCat(FormatCount(static_cast<double>(losses.sites_overflowed)),
+                     " samples came after the stack table was full and are charged to [stack table full]"));
+  }
+  if (losses.interval_doublings > 0) {
+    trust.warnings.push_back(
+        absl::StrCat("the interval was doubled ", losses.interval_doublings, " times because memory= ran short"));
+  }
+  if (samples > 0 && static_cast<double>(losses.truncated_stacks) > 0.01 * static_cast<double>(samples)) {
+    trust.warnings.push_back(
+        absl::StrCat(FormatShare(100 * static_cast<double>(losses.truncated_stacks) / static_cast<double>(samples), 0),
+                     " of the samples have a cut stack; owners beyond the cut are unattributed"));
+  }
+  if (losses.missed_frees > 0) {
+    trust.warnings.push_back(
+        absl::StrCat(FormatCount(static_cast<double>(losses.missed_frees)),
+                     " frees were not seen; their blocks counted as live until the address was used again"));
+  }
+  for (const std::string& warning : profile.warnings) trust.warnings.push_back(warning);
+  return trust;
+}
+
+}  // namespace cadastre
