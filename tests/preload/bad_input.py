@@ -166,6 +166,9 @@ def unwritable_directories(scratch, profile):
             expect(len(ours) <= 1, f"{what}: said {ours}")
             if interval == "interval=1":
                 expect(len(ours) == 1 and out in ours[0], f"{what}: no line that names the directory: {stderr!r}")
+    # `cadastre run` is asked for a profile, so it says no before the program starts.
+    for out in (os.path.join(scratch, "no/such/dir"), file):
+        expect_refused(f"run: --out {out}", [out], cadastre("run", "--out", out, "--", "/bin/echo", "started"))
     out = os.path.join(scratch, "no/such/dir/out.cad")
     expect_refused("symbolize: unwritable directory", [out], cadastre("symbolize", profile, "-o", out))
 
