@@ -38,8 +38,9 @@ struct Library {
   uint32_t path_length;
   uint32_t build_id_length;
   uint8_t build_id[kBuildIdBytes];
-  const link_map* map;  // compared, never followed
-  uint64_t loaded_ns;   // CLOCK_MONOTONIC
+  const uint8_t* build_id_at;  // in the library's memory
+  const link_map* map;         // compared, never followed
+  uint64_t loaded_ns;          // CLOCK_MONOTONIC
 };
 
 // The index is the place in these arrays; 0 is not used. g_start claims a slot (0 = free), g_end publishes it (0 =
@@ -90,7 +91,8 @@ void ReadBuildId(uint64_t note, uint64_t bytes, Library* library) {
     if (total > bytes) return;
     if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 && memcmp(header + 1, "GNU", 4) == 0) {
       uint32_t length = header->n_descsz < kBuildIdBytes ? header->n_descsz : kBuildIdBytes;
-      memcpy(library->build_id, reinterpret_cast<const uint8_t*>(header + 1) + name_bytes, length);
+      library->build_id_at = reinterpret_cast<const uint8_t*>(header + 1) + name_bytes;
+      memcpy(library->build_id, library->build_id_at, length);
       library->build_id_length = length;
       return;
     }
@@ -267,10 +269,17 @@ uint32_t AddLibrary(Library* library) {
   return 0;
 }
 
+// Two builds of one plug-in, opened in turn, may agree in everything that the loader says, the link map's address
+// included: so the name and the build id in memory are compared too.
 bool IsWhatLoaderSays(const Library& library, const LoadedObject& object) {
-  return library.map == object.map && reinterpret_cast<uint64_t>(object.map_start) >= library.entry.start &&
-         reinterpret_cast<uint64_t>(object.map_end) <= library.entry.end &&
-         (object.eh_frame == nullptr || library.entry.eh_frame_hdr == object.eh_frame);
+  const bool same_place = library.map == object.map &&
+                          reinterpret_cast<uint64_t>(object.map_start) >= library.entry.start &&
+                          reinterpret_cast<uint64_t>(object.map_end) <= library.entry.end &&
+                          (object.eh_frame == nullptr || library.entry.eh_frame_hdr == object.eh_frame);
+  if (!same_place) return false;
+  if (library.path != nullptr && object.map->l_name != nullptr && strcmp(library.path, object.map->l_name) != 0)
+    return false;
+  return library.build_id_length == 0 || memcmp(library.build_id, library.build_id_at, library.build_id_length) == 0;
 }
 
 struct Visitor {

@@ -46,7 +46,7 @@ Probe:
   movq %rsp, %rdi
   subq $8, %rsp
   .cfi_adjust_cfa_offset 8
-  call ProbeRegisters
+  call DispatchProbe
   addq $72, %rsp
   .cfi_adjust_cfa_offset -72
   ret
@@ -61,6 +61,8 @@ std::atomic<int> g_shown{0};
 
 __thread StackBounds t_stack __attribute__((tls_model("initial-exec")));
 __thread int t_busy __attribute__((tls_model("initial-exec")));
+
+std::atomic<void (*)(const EntryRegisters*)> g_probe{nullptr};
 
 struct Walked {
   uint64_t pc[cadastre::kMaxFrames];
@@ -132,6 +134,11 @@ void ShowDifference(const uint64_t* frames, uint32_t count, uint32_t flags, cons
 
 }  // namespace
 
+extern "C" __attribute__((visibility("hidden"))) void DispatchProbe(const EntryRegisters* registers) {
+  auto* probe = g_probe.load();
+  probe != nullptr ? probe(registers) : ProbeRegisters(registers);
+}
+
 extern "C" void ProbeRegisters(const EntryRegisters* registers) {
   if (t_busy) return;
   t_busy = 1;
@@ -173,15 +180,19 @@ void StartOracle(const char* own_path) {
   }
 }
 
-void NoteThreadStack() {
+StackBounds ThisThreadStack() {
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {0, 0};
   void* low;
   size_t bytes;
   pthread_attr_getstack(&attributes, &low, &bytes);
   pthread_attr_destroy(&attributes);
-  t_stack = {reinterpret_cast<uint64_t>(low), reinterpret_cast<uint64_t>(low) + bytes};
+  return {reinterpret_cast<uint64_t>(low), reinterpret_cast<uint64_t>(low) + bytes};
 }
+
+void NoteThreadStack() { t_stack = ThisThreadStack(); }
+
+void SetProbe(void (*probe)(const EntryRegisters*)) { g_probe = probe; }
 
 void PrintOracleCounts(const char* what) {
   char line[300];

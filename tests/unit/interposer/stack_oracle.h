@@ -28,6 +28,9 @@ extern "C" void ProbeRegisters(const cadastre::EntryRegisters* registers);
 
 // Prepares the library map and libunwind's private copy. Before any Probe.
 void StartOracle(const char* own_path);
+// What Probe() calls in place of the comparison; nullptr: the comparison again.
+void SetProbe(void (*probe)(const cadastre::EntryRegisters*));
+cadastre::StackBounds ThisThreadStack();
 // The calling thread's stack, asked once per thread; not from a signal handler.
 void NoteThreadStack();
 void PrintOracleCounts(const char* what);
