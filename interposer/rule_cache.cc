@@ -24,33 +24,28 @@ constexpr uint64_t kMostEntries = 1 << 17;
 
 std::atomic<bool> g_growing{false};
 
-uint64_t TableBytes(uint64_t entries) { return sizeof(Table) + (entries - 1) * sizeof(Entry); }
+uint64_t TableBytes(uint64_t entries) { return sizeof(Table) + (entries + kProbes - 1) * sizeof(Entry); }
 
 // One thread at a time; the others go on with the table they have.
 void Grow(Table* old_table) {
   if (g_growing.exchange(true, std::memory_order_acquire)) return;
   if (g_table.load(std::memory_order_relaxed) == old_table) {
-    uint64_t entries = old_table == nullptr ? kFirstEntries : 2 * (old_table->mask + 1);
+    uint64_t entries = old_table == nullptr ? kFirstEntries : 2 * old_table->capacity;
     long memory = RawSyscall(SYS_mmap, 0, static_cast<long>(TableBytes(entries)), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!IsSyscallError(memory)) {
       auto* table = reinterpret_cast<Table*>(memory);
-      table->mask = entries - 1;
+      table->shift = 64 - static_cast<uint64_t>(__builtin_ctzll(entries));
+      table->capacity = entries;
       g_table.store(table, std::memory_order_release);
-      // All zero reads as "never used"; the first page keeps the mask that readers need.
+      // All zero reads as "never used"; the first page keeps what readers need to find their place.
       if (old_table != nullptr) {
         RawSyscall(SYS_madvise, reinterpret_cast<long>(old_table) + 4096,
-                   static_cast<long>((TableBytes(old_table->mask + 1) - 4096) & ~4095ull), MADV_DONTNEED);
+                   static_cast<long>((TableBytes(old_table->capacity) - 4096) & ~4095ull), MADV_DONTNEED);
       }
     }
   }
   g_growing.store(false, std::memory_order_release);
-}
-
-uint64_t PackRule(const UnwindRule& rule) {
-  return static_cast<uint32_t>(rule.cfa_offset) | static_cast<uint64_t>(static_cast<uint16_t>(rule.rbp_offset)) << 32 |
-         static_cast<uint64_t>(rule.kind) << 48 | static_cast<uint64_t>(rule.saved_rbp) << 52 |
-         static_cast<uint64_t>(rule.cfa_addend) << 56;
 }
 
 // Takes the entry if it is free (or, with `replace`, whatever it holds). False: somebody else is writing it.
@@ -66,8 +61,8 @@ void RuleCacheInit() {
 
 void RuleCacheInsert(uint64_t pc, bool exact, const CachedRule& cached) {
   Table* table = g_table.load(std::memory_order_acquire);
-  const bool is_full = table != nullptr && table->mask + 1 < kMostEntries &&
-                       table->used.load(std::memory_order_relaxed) > (table->mask + 1) / 4 * 3;
+  const bool is_full = table != nullptr && table->capacity < kMostEntries &&
+                       table->used.load(std::memory_order_relaxed) > table->capacity / 4 * 3;
   if (table == nullptr || is_full) {
     Grow(table);
     table = g_table.load(std::memory_order_acquire);
@@ -75,9 +70,10 @@ void RuleCacheInsert(uint64_t pc, bool exact, const CachedRule& cached) {
   }
   const uint64_t key = (pc << 1) | (exact ? 1 : 0);
   const uint64_t hash = HashKey(key);
+  Entry* first = table->entries + (hash >> table->shift);
   Entry* target = nullptr;
   for (uint64_t probe = 0; probe < kProbes; probe++) {
-    Entry& entry = table->entries[(hash + probe) & table->mask];
+    Entry& entry = first[probe];
     uint64_t found = entry.key.load(std::memory_order_relaxed);
     if (found != 0 && found != key) continue;
     if (!Claim(&entry, found)) return;
@@ -85,24 +81,22 @@ void RuleCacheInsert(uint64_t pc, bool exact, const CachedRule& cached) {
     target = &entry;
     break;
   }
-  if (target == nullptr) {  // all taken: one of them, picked by the upper hash bits, gives way
-    target = &table->entries[(hash + (hash >> 60) % kProbes) & table->mask];
+  if (target == nullptr) {  // all taken: one of them, picked by other hash bits, gives way
+    target = &first[(hash >> 32) % kProbes];
     if (!Claim(target, target->key.load(std::memory_order_relaxed))) return;
   }
   // The claim must be visible before the words change, the words before the key.
   std::atomic_thread_fence(std::memory_order_release);
-  target->rule.store(PackRule(cached.rule), std::memory_order_relaxed);
+  target->rule.store(cached.rule, std::memory_order_relaxed);
   target->frame.store(cached.frame, std::memory_order_relaxed);
-  target->owner.store(
-      cached.library | static_cast<uint64_t>(cached.permanent) << 32 | static_cast<uint64_t>(cached.is_own_code) << 33,
-      std::memory_order_relaxed);
+  target->owner.store(cached.owner, std::memory_order_relaxed);
   target->key.store(key, std::memory_order_release);
 }
 
 RuleCacheUse RuleCacheCount() {
   Table* table = g_table.load(std::memory_order_acquire);
   if (table == nullptr) return {0, 0};
-  return {table->used.load(std::memory_order_relaxed), table->mask + 1};
+  return {table->used.load(std::memory_order_relaxed), table->capacity};
 }
 
 }  // namespace cadastre

@@ -23,12 +23,31 @@
 
 namespace cadastre {
 
+// Three words, as they lie in the table; unpacked where they are used, so that a walk keeps them in processor
+// registers.
 struct CachedRule {
-  UnwindRule rule;
-  uint64_t frame;    // frame word (format::FrameTag)
-  uint32_t library;  // index
-  bool permanent;    // that library cannot go away
-  bool is_own_code;  // libcadastre.so: not recorded
+  uint64_t rule = 0;   // [31:0] cfa_offset [47:32] rbp_offset [51:48] kind [55:52] saved_rbp [63:56] cfa_addend
+  uint64_t frame = 0;  // frame word (format::FrameTag)
+  uint64_t owner = 0;  // [31:0] library [32] permanent [33] own code
+
+  int64_t cfa_offset() const { return static_cast<int32_t>(rule); }
+  int64_t rbp_offset() const { return static_cast<int16_t>(rule >> 32); }
+  UnwindKind kind() const { return static_cast<UnwindKind>((rule >> 48) & 15); }
+  SavedRbp saved_rbp() const { return static_cast<SavedRbp>((rule >> 52) & 15); }
+  uint64_t cfa_addend() const { return rule >> 56; }
+  uint32_t library() const { return static_cast<uint32_t>(owner); }  // index
+  bool is_permanent() const { return (owner >> 32) & 1; }            // that library cannot go away
+  bool is_own_code() const { return (owner >> 33) & 1; }             // libcadastre.so: not recorded
+
+  void SetRule(const UnwindRule& from) {
+    rule = static_cast<uint32_t>(from.cfa_offset) |
+           static_cast<uint64_t>(static_cast<uint16_t>(from.rbp_offset)) << 32 |
+           static_cast<uint64_t>(from.kind) << 48 | static_cast<uint64_t>(from.saved_rbp) << 52 |
+           static_cast<uint64_t>(from.cfa_addend) << 56;
+  }
+  void SetOwner(uint32_t library, bool permanent, bool own_code) {
+    owner = library | static_cast<uint64_t>(permanent) << 32 | static_cast<uint64_t>(own_code) << 33;
+  }
 };
 
 namespace rule_cache_internal {
@@ -37,16 +56,15 @@ namespace rule_cache_internal {
 inline constexpr uint64_t kBusy = ~0ull;
 struct Entry {
   std::atomic<uint64_t> key;
-  std::atomic<uint64_t> rule;  // [31:0] cfa_offset [47:32] rbp_offset [51:48] kind [55:52] saved_rbp [63:56] cfa_addend
-  std::atomic<uint64_t> frame;
-  std::atomic<uint64_t> owner;  // [31:0] library [32] permanent [33] is_own_code
+  std::atomic<uint64_t> rule, frame, owner;  // CachedRule
 };
 static_assert(sizeof(Entry) == 32);
 
 struct Table {
-  uint64_t mask;  // entries - 1
+  uint64_t shift;     // 64 - log2(capacity): the upper bits of the hash are the place
+  uint64_t capacity;  // kProbes more lie behind, so that probing needs no wrap
   std::atomic<uint64_t> used;
-  uint64_t unused[6];
+  uint64_t unused[5];
   Entry entries[1];
 };
 
@@ -54,10 +72,8 @@ extern std::atomic<Table*> g_table;
 
 inline constexpr uint64_t kProbes = 4;  // entries looked at: two cache lines
 
-inline uint64_t HashKey(uint64_t key) {
-  key *= 0x9e3779b97f4a7c15ull;  // 2^64 / golden ratio
-  return key ^ (key >> 32);
-}
+// Fibonacci hashing (Knuth, TAOCP 6.4): 2^64 / golden ratio.
+inline uint64_t HashKey(uint64_t key) { return key * 0x9e3779b97f4a7c15ull; }
 
 }  // namespace rule_cache_internal
 
@@ -66,26 +82,17 @@ __attribute__((always_inline)) inline bool RuleCacheFind(uint64_t pc, bool exact
   Table* table = g_table.load(std::memory_order_acquire);
   if (__builtin_expect(table == nullptr, 0)) return false;
   const uint64_t key = (pc << 1) | (exact ? 1 : 0);
-  const uint64_t hash = HashKey(key);
+  Entry* first = table->entries + (HashKey(key) >> table->shift);
   for (uint64_t probe = 0; probe < kProbes; probe++) {
-    Entry& entry = table->entries[(hash + probe) & table->mask];
+    Entry& entry = first[probe];
     uint64_t found = entry.key.load(std::memory_order_acquire);
     if (found == 0) return false;
     if (found != key) continue;
-    uint64_t rule = entry.rule.load(std::memory_order_relaxed);
-    uint64_t frame = entry.frame.load(std::memory_order_relaxed);
-    uint64_t owner = entry.owner.load(std::memory_order_relaxed);
+    cached->rule = entry.rule.load(std::memory_order_relaxed);
+    cached->frame = entry.frame.load(std::memory_order_relaxed);
+    cached->owner = entry.owner.load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (entry.key.load(std::memory_order_relaxed) != key) return false;
-    cached->rule.cfa_offset = static_cast<int32_t>(rule);
-    cached->rule.rbp_offset = static_cast<int16_t>(rule >> 32);
-    cached->rule.kind = static_cast<UnwindKind>((rule >> 48) & 15);
-    cached->rule.saved_rbp = static_cast<SavedRbp>((rule >> 52) & 15);
-    cached->rule.cfa_addend = static_cast<uint8_t>(rule >> 56);
-    cached->frame = frame;
-    cached->library = static_cast<uint32_t>(owner);
-    cached->permanent = (owner >> 32) & 1;
-    cached->is_own_code = (owner >> 33) & 1;
     return true;
   }
   return false;

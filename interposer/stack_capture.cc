@@ -42,52 +42,55 @@ class ConfirmedLibraries {
 // What is looked up is the call, not what follows it.
 uint64_t LookupPc(uint64_t pc, bool exact) { return exact ? pc : pc - 1; }
 
-__attribute__((noinline)) void FindRuleSlow(uint64_t pc, bool exact, CachedRule* cached) {
-  *cached = CachedRule{};
+__attribute__((noinline)) void FindRuleSlow(uint64_t pc, bool exact, CachedRule* found) {
+  *found = CachedRule{};
   LibraryEntry library;
   if (!LookupLibrary(LookupPc(pc, exact), &library) || library.index >= format::kFrameLibraryLimit) {
     // Not remembered: generated code comes and goes without notice.
-    cached->frame = format::MakeUnknownFrame(exact ? format::kFrameUnknownExact : format::kFrameUnknown, pc);
+    found->frame = format::MakeUnknownFrame(exact ? format::kFrameUnknownExact : format::kFrameUnknown, pc);
     return;
   }
+  UnwindRule rule;
   FrameTable table;
-  if (FindFrameTable(library, LookupPc(pc, exact), &table)) cached->rule = BuildUnwindRule(table, LookupPc(pc, exact));
+  if (FindFrameTable(library, LookupPc(pc, exact), &table)) rule = BuildUnwindRule(table, LookupPc(pc, exact));
   // The trampoline's pc is the address that the kernel made the handler return to: nothing called from before it.
-  exact = exact || cached->rule.kind == kUnwindSignal;
-  cached->frame =
-      format::MakeLibraryFrame(exact ? format::kFrameExact : format::kFrameReturn, library.index, pc - library.bias);
-  cached->library = library.index;
-  cached->permanent = library.permanent;
-  cached->is_own_code = (library.flags & format::kLibraryIsCadastre) != 0;
+  const bool is_exact = exact || rule.kind == kUnwindSignal;
+  found->SetRule(rule);
+  found->frame =
+      format::MakeLibraryFrame(is_exact ? format::kFrameExact : format::kFrameReturn, library.index, pc - library.bias);
+  found->SetOwner(library.index, library.permanent, (library.flags & format::kLibraryIsCadastre) != 0);
+  RuleCacheInsert(pc, exact, *found);
 }
 
-__attribute__((always_inline)) inline void FindRule(uint64_t pc, bool exact, ConfirmedLibraries* confirmed,
-                                                    CachedRule* cached) {
-  if (__builtin_expect(RuleCacheFind(pc, exact, cached), 1)) {
-    if (__builtin_expect(cached->permanent, 1) || confirmed->Confirm(cached->library, LookupPc(pc, exact))) return;
+__attribute__((always_inline)) inline CachedRule FindRule(uint64_t pc, bool exact, ConfirmedLibraries* confirmed) {
+  CachedRule cached;
+  if (__builtin_expect(RuleCacheFind(pc, exact, &cached), 1)) {
+    if (__builtin_expect(cached.is_permanent(), 1) || confirmed->Confirm(cached.library(), LookupPc(pc, exact))) {
+      return cached;
+    }
   }
-  FindRuleSlow(pc, exact, cached);
-  if (cached->library != 0) RuleCacheInsert(pc, exact, *cached);
+  CachedRule found;
+  FindRuleSlow(pc, exact, &found);
+  return found;
 }
 
 enum StepResult { kStepped, kStackEnded, kMemoryEnded, kUnknownEnded };
 
 // Applies a rule that needs no more than rsp, rbp and the stack.
-__attribute__((always_inline)) inline StepResult StepByRule(const UnwindRule& rule, StackMemory* memory, Frame* frame) {
-  uint64_t cfa;
-  const uint64_t base = rule.kind == kUnwindFromRbp || rule.kind == kUnwindRbpDeref ? frame->rbp : frame->sp;
-  cfa = base + static_cast<uint64_t>(static_cast<int64_t>(rule.cfa_offset));
-  if (__builtin_expect(rule.kind >= kUnwindRspDeref, 0)) {
+__attribute__((always_inline)) inline StepResult StepByRule(const CachedRule& rule, StackMemory* memory, Frame* frame) {
+  const UnwindKind kind = rule.kind();
+  const uint64_t base = kind == kUnwindFromRbp || kind == kUnwindRbpDeref ? frame->rbp : frame->sp;
+  uint64_t cfa = base + static_cast<uint64_t>(rule.cfa_offset());
+  if (__builtin_expect(kind >= kUnwindRspDeref, 0)) {
     if (!memory->Read(cfa, &cfa)) return kMemoryEnded;
-    cfa += rule.cfa_addend;
+    cfa += rule.cfa_addend();
   }
   // Progress: each frame lies above the one it called. This alone makes loops impossible.
   uint64_t pc, rbp = frame->rbp;
   if (__builtin_expect(cfa <= frame->sp, 0) || !memory->Read(cfa - 8, &pc)) return kMemoryEnded;
-  if (rule.saved_rbp != kRbpUnchanged) {
-    uint64_t at =
-        (rule.saved_rbp == kRbpAtCfa ? cfa : frame->rbp) + static_cast<uint64_t>(static_cast<int64_t>(rule.rbp_offset));
-    if (!memory->Read(at, &rbp)) return kMemoryEnded;
+  if (rule.saved_rbp() != kRbpUnchanged) {
+    const uint64_t from = rule.saved_rbp() == kRbpAtCfa ? cfa : frame->rbp;
+    if (!memory->Read(from + static_cast<uint64_t>(rule.rbp_offset()), &rbp)) return kMemoryEnded;
   }
   memory->Ascend(cfa);
   *frame = {pc, cfa, rbp, false};
@@ -126,9 +129,7 @@ __attribute__((noinline)) StepResult StepByLibrary(const EntryRegisters& registe
 
 uint64_t CaptureLeaf(const EntryRegisters& registers) {
   ConfirmedLibraries confirmed;
-  CachedRule cached;
-  FindRule(registers.pc, false, &confirmed, &cached);
-  return cached.frame;
+  return FindRule(registers.pc, false, &confirmed).frame;
 }
 
 uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames, uint32_t capacity,
@@ -145,19 +146,18 @@ uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds
   ConfirmedLibraries confirmed;
   uint32_t count = 0, signal_frames = 0, library_steps = 0;
   for (uint32_t steps = 1; steps <= kMaxSteps; steps++) {
-    CachedRule cached;
-    FindRule(frame.pc, frame.exact, &confirmed, &cached);
-    if (!cached.is_own_code) {
+    const CachedRule rule = FindRule(frame.pc, frame.exact, &confirmed);
+    if (!rule.is_own_code()) {
       if (count == capacity) break;
-      frames[count++] = cached.frame;
+      frames[count++] = rule.frame;
     }
     StepResult result = kUnknownEnded;
-    switch (cached.rule.kind) {
+    switch (rule.kind()) {
       case kUnwindFromRsp:
       case kUnwindFromRbp:
       case kUnwindRspDeref:
       case kUnwindRbpDeref:
-        result = StepByRule(cached.rule, &memory, &frame);
+        result = StepByRule(rule, &memory, &frame);
         break;
       case kUnwindEnd:
         return count;

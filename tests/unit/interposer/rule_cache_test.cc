@@ -14,27 +14,39 @@ using namespace cadastre;
 namespace {
 
 CachedRule RuleFor(uint64_t pc, bool exact) {
-  CachedRule cached = {};
   uint64_t hash = (pc * 2 + exact) * 0x2545f4914f6cdd1dull;
-  cached.rule.cfa_offset = static_cast<int32_t>(hash);
-  cached.rule.rbp_offset = static_cast<int16_t>(hash >> 32);
-  cached.rule.kind = static_cast<UnwindKind>((hash >> 48) % 8);
-  cached.rule.saved_rbp = static_cast<SavedRbp>((hash >> 52) % 3);
-  cached.rule.cfa_addend = static_cast<uint8_t>(hash >> 56);
+  CachedRule cached;
+  cached.rule = hash;
   cached.frame = ~hash;
-  cached.library = static_cast<uint32_t>(hash >> 13);
-  cached.permanent = hash & 1;
-  cached.is_own_code = hash & 2;
+  cached.owner = hash ^ 0x1234567812345678;
   return cached;
 }
 
 bool IsEqual(const CachedRule& a, const CachedRule& b) {
-  return a.rule.cfa_offset == b.rule.cfa_offset && a.rule.rbp_offset == b.rule.rbp_offset &&
-         a.rule.kind == b.rule.kind && a.rule.saved_rbp == b.rule.saved_rbp && a.rule.cfa_addend == b.rule.cfa_addend &&
-         a.frame == b.frame && a.library == b.library && a.permanent == b.permanent && a.is_own_code == b.is_own_code;
+  return a.rule == b.rule && a.frame == b.frame && a.owner == b.owner;
 }
 
 }  // namespace
+
+TEST_CASE("A rule comes out of its words as it went in") {
+  UnwindRule rule;
+  rule.cfa_offset = -123456;
+  rule.rbp_offset = -16;
+  rule.kind = kUnwindRspDeref;
+  rule.saved_rbp = kRbpAtRbp;
+  rule.cfa_addend = 200;
+  CachedRule cached;
+  cached.SetRule(rule);
+  cached.SetOwner(70000, true, false);
+  CHECK(cached.cfa_offset() == -123456);
+  CHECK(cached.rbp_offset() == -16);
+  CHECK(cached.kind() == kUnwindRspDeref);
+  CHECK(cached.saved_rbp() == kRbpAtRbp);
+  CHECK(cached.cfa_addend() == 200);
+  CHECK(cached.library() == 70000);
+  CHECK(cached.is_permanent());
+  CHECK_FALSE(cached.is_own_code());
+}
 
 TEST_CASE("An entry is found again, under its own kind of pc only") {
   RuleCacheInit();
