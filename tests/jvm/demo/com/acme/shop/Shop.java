@@ -9,7 +9,7 @@ import java.util.List;
  *
  * <p>Each module works in a thread of its own, in many small steps. At the end it prints what each one holds, counted by the
  * library itself to the byte, one line each: {@code TRUTH module=billing live_bytes=N blocks=M}. The argument is a scale: 1 holds
- * 90 MiB.
+ * 180 MiB.
  */
 public final class Shop {
   private interface Work {
@@ -34,10 +34,10 @@ public final class Shop {
     System.loadLibrary("demo_native");
     List<String> lines = Collections.synchronizedList(new ArrayList<>());
     List<Thread> threads = new ArrayList<>();
-    threads.add(start("billing", Shop::renderInvoices, (long) (48 * MIB * scale), lines));
-    threads.add(start("search", Shop::buildIndex, (long) (24 * MIB * scale), lines));
-    threads.add(start("pricing", Shop::loadTables, (long) (12 * MIB * scale), lines));
-    threads.add(start("vendor", Shop::loadVendorData, (long) (6 * MIB * scale), lines));
+    threads.add(start("billing", Shop::renderInvoices, (long) (96 * MIB * scale), lines));
+    threads.add(start("search", Shop::buildIndex, (long) (48 * MIB * scale), lines));
+    threads.add(start("pricing", Shop::loadTables, (long) (24 * MIB * scale), lines));
+    threads.add(start("vendor", Shop::loadVendorData, (long) (12 * MIB * scale), lines));
     for (Thread thread : threads) thread.join();
     Collections.sort(lines);
     lines.forEach(System.out::println);
