@@ -27,7 +27,7 @@ absl::Status CsvReader::Feed(std::string_view bytes) {
 }
 
 absl::Status CsvReader::Finish() {
-  if (continuation_left_ > 0) return Error("not UTF-8: the file ends inside a character");
+  if (continuation_left_ > 0) return CsvError(file_, line_, column_ - 1, "not UTF-8: the file ends inside a character");
   if (state_ == State::kQuoted) return CsvError(file_, quote_line_, quote_column_, "unterminated quote");
   return EndRecord();
 }
@@ -62,7 +62,7 @@ absl::Status CsvReader::TakeByte(uint8_t byte) {
 absl::Status CsvReader::CheckUtf8(uint8_t byte) {
   if (continuation_left_ > 0) {
     if (byte < continuation_low_ || byte > continuation_high_) {
-      return Error(absl::StrFormat("not UTF-8: byte 0x%02x inside a character", byte));
+      return CsvError(file_, line_, column_ - 1, absl::StrFormat("not UTF-8: byte 0x%02x inside a character", byte));
     }
     continuation_left_--;
     continuation_low_ = 0x80;

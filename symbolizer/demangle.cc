@@ -173,6 +173,7 @@ std::string QualifiedCppName(std::string_view demangled) {
     break;
   }
   name.erase(0, name_begin);
+  while (!name.empty() && name.back() == ' ') name.pop_back();
   return name.empty() ? std::string(demangled) : name;
 }
 

@@ -29,23 +29,22 @@ size_t RandomTail(std::string_view stem) {
   size_t digits = 0, hex = 0;
   while (digits < stem.size() && IsDigit(stem[stem.size() - 1 - digits])) digits++;
   while (hex < stem.size() && IsHex(stem[stem.size() - 1 - hex])) hex++;
+  // libnetty_tcnative_linux_x86_64123456.so: the 64 belongs to the name.
+  std::string_view before = stem.substr(0, stem.size() - digits);
+  for (std::string_view machine : {"x86_64", "aarch_64", "aarch64", "linux64", "linux-x86-64"}) {
+    std::string_view head = machine.substr(0, machine.size() - 2);
+    if (before.size() >= head.size() && before.substr(before.size() - head.size()) == head &&
+        stem.substr(before.size(), 2) == "64" && digits >= 2 + kRandomDigits) {
+      return digits - 2;
+    }
+  }
   // Hex only after a separator and with a digit in it: "libfacade.so" is a name.
   std::string_view run = stem.substr(stem.size() - hex);
   if (hex >= kRandomHex && hex < stem.size() && IsSeparator(stem[stem.size() - 1 - hex]) &&
       std::any_of(run.begin(), run.end(), IsDigit)) {
     return hex;
   }
-  if (digits < kRandomDigits) return 0;
-  // libnetty_tcnative_linux_x86_64123456.so: the 64 belongs to the name.
-  std::string_view before = stem.substr(0, stem.size() - digits);
-  for (std::string_view machine : {"x86_64", "aarch_64", "aarch64", "linux64", "linux-x86-64"}) {
-    std::string_view head = machine.substr(0, machine.size() - 2);
-    if (before.size() >= head.size() && before.substr(before.size() - head.size()) == head &&
-        stem.substr(before.size(), 2) == "64" && digits - 2 >= kRandomDigits) {
-      return digits - 2;
-    }
-  }
-  return digits;
+  return digits >= kRandomDigits ? digits : 0;
 }
 
 // Where the extension begins: ".so", else the last dot.

@@ -219,7 +219,7 @@ void ProfileReader::CheckRegions() {
       overlaps |= region.offset < earlier.offset + earlier.bytes && earlier.offset < region.offset + region.bytes;
     }
     if (region.offset < sizeof(format::Header) || region.offset % format::kPageBytes != 0 ||
-        region.bytes > UINT64_MAX / 2 - region.offset || overlaps ||
+        region.offset > INT64_MAX || region.bytes > INT64_MAX - region.offset || overlaps ||
         (known && region.record_bytes != kRegionNames[kind].record_bytes)) {
       Warn(absl::StrCat("the header's entry for ", name, " at offset ",
                         offsetof(format::Header, regions) + kind * sizeof(format::Region),

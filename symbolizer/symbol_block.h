@@ -32,8 +32,8 @@ namespace cadastre {
 
 inline constexpr char kSymbolBlockMagic[8] = {'C', 'A', 'D', 'S', 'Y', 'M', 'B', 'L'};
 inline constexpr uint32_t kSymbolBlockVersion = 1;
-// A block is refused beyond this many bytes of text: 2 million frames of 128 bytes each.
-inline constexpr uint64_t kMaxSymbolBytes = 256 << 20;
+// A block is refused beyond this many bytes of text: half a million frames of 128 bytes each.
+inline constexpr uint64_t kMaxSymbolBytes = 64 << 20;
 
 struct SymbolBlockHeader {
   char magic[8];

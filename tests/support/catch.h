@@ -13,6 +13,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_all.hpp>
+using Catch::Approx;  // where Catch2 2 has it
 #else
 #include <catch2/catch.hpp>
 #endif

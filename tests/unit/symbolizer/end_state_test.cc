@@ -1,0 +1,143 @@
+// "ended: lost" sends somebody to look for an OOM kill, "running" makes them wait: the decision is checked against real
+// processes.
+#include "symbolizer/end_state.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "tests/support/catch.h"
+#include "tests/support/profile_builder.h"
+#include "tests/support/temporary_directory.h"
+
+namespace cadastre {
+namespace {
+
+using testing::ProfileBuilder;
+using testing::TemporaryDirectory;
+
+uint64_t StartTicks(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  std::istringstream rest(line.substr(line.rfind(')') + 2));
+  std::string field;
+  for (int i = 3; i <= 22; i++) rest >> field;
+  return std::stoull(field);
+}
+
+struct LiveProcess {
+  TemporaryDirectory directory;
+  std::string path = directory / "x.cad";
+  format::Header header{};
+  void* mapping = MAP_FAILED;
+
+  LiveProcess() {
+    ProfileBuilder builder;
+    builder.WriteTo(path);
+    struct stat own;
+    REQUIRE(stat("/proc/self/ns/pid", &own) == 0);
+    header = builder.header();
+    header.outcome = {};
+    header.pid = getpid();
+    header.pid_namespace = own.st_ino;
+    header.process_start_ticks = StartTicks(getpid());
+  }
+  void Map() {
+    int descriptor = open(path.c_str(), O_RDWR);
+    mapping = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, descriptor, 0);
+    close(descriptor);
+    REQUIRE(mapping != MAP_FAILED);
+  }
+  ~LiveProcess() {
+    if (mapping != MAP_FAILED) munmap(mapping, 4096);
+  }
+};
+
+TEST_CASE("A process that maps the file is running, one that does not has become another program", "[end_state]") {
+  LiveProcess live;
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kExec);
+  live.Map();
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kRunning);
+  live.header.outcome.end = format::kEndExit;  // exit handlers ran, and the process is on its way out
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kRunning);
+}
+
+TEST_CASE("The same pid with another start time or in another namespace is somebody else", "[end_state]") {
+  LiveProcess live;
+  live.Map();
+  live.header.process_start_ticks++;
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kLost);
+  live.header.process_start_ticks--;
+  live.header.pid_namespace++;
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kLost);
+  live.header.outcome.end = format::kEndExit;
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kExit);
+  CHECK_FALSE(DecideEnd(live.header, live.path).status_known);
+}
+
+TEST_CASE("A zombie is not running", "[end_state]") {
+  LiveProcess live;
+  pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  live.header.pid = child;
+  live.header.process_start_ticks = StartTicks(child);
+  kill(child, SIGKILL);
+  siginfo_t info;
+  REQUIRE(waitid(P_PID, child, &info, WEXITED | WNOWAIT) == 0);
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kLost);
+  waitpid(child, nullptr, 0);
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kLost);
+}
+
+TEST_CASE("What a parent saw counts first", "[end_state]") {
+  LiveProcess live;
+  live.Map();
+  live.header.outcome = {format::kEndStatus, 3};
+  EndDecision decision = DecideEnd(live.header, live.path);
+  CHECK(decision.end == EndState::kExit);
+  CHECK(decision.value == 3);
+  CHECK(decision.status_known);
+  live.header.outcome = {format::kEndSignal, SIGKILL};
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kSignal);
+  CHECK(DecideEnd(live.header, live.path).value == SIGKILL);
+  live.header.outcome = {format::kEndExec, 0};
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kExec);
+}
+
+TEST_CASE("In a snapshot the process was running, unless the snapshot knows better", "[end_state]") {
+  ProfileBuilder builder;
+  format::Header& header = builder.header();
+  header.outcome = {};
+  header.is_snapshot = 1;
+  CHECK(DecideEnd(header, "nowhere.cad").end == EndState::kRunning);
+  header.outcome.end = format::kEndExit;
+  CHECK(DecideEnd(header, "nowhere.cad").end == EndState::kExit);
+}
+
+TEST_CASE("Duration reaches to the end, to the snapshot, or to the newest sample", "[end_state]") {
+  ProfileBuilder builder;
+  format::Header& header = builder.header();
+  CHECK(DurationNs(header, EndState::kExit) == 100'000'000'000);
+  header.is_snapshot = 1;
+  header.snapshot_end_realtime_ns = header.start_realtime_ns + 200'000'000'000;
+  CHECK(DurationNs(header, EndState::kRunning) == 200'000'000'000);
+  header = ProfileBuilder().header();
+  header.outcome = {};
+  CHECK(DurationNs(header, EndState::kLost) == header.last_sample_ns);
+  header.outcome.end_realtime_ns = 1;  // before the start: a clock was set
+  CHECK(DurationNs(header, EndState::kExit) == header.last_sample_ns);
+}
+
+}  // namespace
+}  // namespace cadastre
