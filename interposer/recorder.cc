@@ -84,7 +84,7 @@ void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& regis
   if (thread == nullptr) return;
   ReentryGuard guard(thread);
   if (!guard.entered()) {
-    if (SessionIsRecording()) Count(&g_profile.header->counters.nested_skipped);
+    if (thread->guard == kGuardRecording && SessionIsRecording()) Count(&g_profile.header->counters.nested_skipped);
     return;
   }
   if (SessionCurrentState() == SessionState::kNew) SessionPrepare();

@@ -304,12 +304,13 @@ __attribute__((constructor)) void StartAtLoad() {
   if (!RealAllocatorResolve()) return;
   SessionPrepare();
   if (State() == SessionState::kOff || State() == SessionState::kNew) return;
+  ReentryGuard guard(CurrentThreadState(), kGuardOwnWork);
   __register_atfork(nullptr, nullptr, &ChildAfterFork, &__dso_handle);
   StackCaptureInit();
-  if (!options.start_paused) return;
-  ThreadState* thread = CurrentThreadState();
-  ReentryGuard guard(thread);
-  if (guard.entered()) SessionOpen();  // the file must exist for `resume` to find it
+  // Paused: the file must exist for `resume` to find it. Malloc served before us: no sample will ever come, and a
+  // profile that says so is worth more than none.
+  const link_map* before;
+  if (options.start_paused || MallocIsServedBeforeUs(&before)) SessionOpen();
 }
 
 __attribute__((destructor)) void NoteCleanExit() {

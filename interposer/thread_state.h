@@ -19,7 +19,7 @@ struct ThreadState {
   uint64_t interval_bytes;   // with which the gap was drawn
   uint64_t random;           // splitmix64 state; 0 = not seeded
   StackBounds thread_stack;  // this thread's own stack; high == 0: not known yet
-  uint32_t guard;            // 1 while recording
+  uint32_t guard;            // GuardValue
   uint32_t buffer;           // index + 1 of this thread's buffer; 0 = none
   uint32_t thread;           // index of the ThreadRecord; 0 = none
   uint8_t gap_is_due;        // the countdown ends in a sample (else it ends in a look at the header)
@@ -58,16 +58,23 @@ __attribute__((always_inline)) inline bool TrySkipSampleFast(uint64_t bytes) {
   return true;
 }
 
+enum GuardValue : uint32_t {
+  kGuardOpen = 0,
+  kGuardRecording = 1,  // a nested allocation is the program's: skipped and counted
+  kGuardOwnWork = 2,    // a nested allocation is ours (the loader's, when we open libunwind): skipped
+};
+
 // Marks this thread as being inside the recorder. A nested attempt (a signal handler that allocates) fails.
 class ReentryGuard {
  public:
-  explicit ReentryGuard(ThreadState* state) : state_(state), entered_(state->guard == 0) {
-    state->guard = 1;
+  explicit ReentryGuard(ThreadState* state, GuardValue value = kGuardRecording)
+      : state_(state), entered_(state->guard == kGuardOpen) {
+    if (entered_) state->guard = value;
     asm volatile("" ::: "memory");
   }
   ~ReentryGuard() {
     asm volatile("" ::: "memory");
-    if (entered_) state_->guard = 0;
+    if (entered_) state_->guard = kGuardOpen;
   }
   ReentryGuard(const ReentryGuard&) = delete;
   ReentryGuard& operator=(const ReentryGuard&) = delete;
