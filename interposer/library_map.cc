@@ -295,7 +295,10 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
   LoadedObject object;
   if (AskLoader(library.entry.start, &object)) library.map = object.map;
   const char* name = info->dlpi_name != nullptr ? info->dlpi_name : "";
-  const bool is_executable = visitor->at_start && g_count.load(std::memory_order_relaxed) == 1;
+  // The first object of the first visit; a later visit must give it the same name, or it would be taken for another library.
+  const bool is_executable = (visitor->at_start && g_count.load(std::memory_order_relaxed) == 1) ||
+                             ((g_libraries[1].entry.flags & format::kLibraryIsExecutable) != 0 &&
+                              library.entry.start == g_libraries[1].entry.start);
   if (is_executable) {
     library.entry.flags |= format::kLibraryIsExecutable;
     if (name[0] == 0) name = g_executable_path;

@@ -209,8 +209,8 @@ bool SessionOpen() {
   }
   FillHeader(g_profile.header);
   double_at = g_profile.live_capacity / 8 * 7;
-  LibraryMapPublish();
   ProfilePublish();
+  LibraryMapPublish();
   SetState(SessionState::kRecording);
   return true;
 }
