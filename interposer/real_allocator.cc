@@ -40,6 +40,7 @@ const link_map* provider;
 constexpr size_t kPageBytes = 4096;
 
 // Members made from the provider's own functions.
+// Always: glibc's calls realloc through its PLT, which is our hook, and one allocation would be counted twice.
 void* MadeReallocarray(void* pointer, size_t count, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes)) {
@@ -124,7 +125,7 @@ bool RealAllocatorResolve() {
   real.aligned_alloc = Take<decltype(real.aligned_alloc)>("aligned_alloc", &MadeAlignedAlloc);
   real.valloc = Take<decltype(real.valloc)>("valloc", &MadeValloc);
   real.pvalloc = Take<decltype(real.pvalloc)>("pvalloc", &MadePvalloc);
-  real.reallocarray = Take<decltype(real.reallocarray)>("reallocarray", &MadeReallocarray);
+  real.reallocarray = &MadeReallocarray;
   real.malloc_usable_size = Take<decltype(real.malloc_usable_size)>("malloc_usable_size", &MadeUsableSize);
   ResolveOperators();
   auto* next_malloc = Take<decltype(real.malloc)>("malloc", nullptr);
