@@ -59,7 +59,7 @@ void* NewSlow(OperatorIndex index, size_t a, size_t b, size_t c, const EntryRegi
   if (real == nullptr) real = reinterpret_cast<Operator>(FindLate(index, reinterpret_cast<const void*>(registers->pc)));
   if (real == nullptr) abort();  // no C++ runtime anywhere: nobody could have compiled this call
   void* pointer = real(a, b, c);
-  if (g_operators_are_own && pointer != nullptr && !TrySkipSampleFast(a)) RecordAllocation(pointer, a, *registers);
+  if (g_operator_is_own[index] && pointer != nullptr && !TrySkipSampleFast(a)) RecordAllocation(pointer, a, *registers);
   return pointer;
 }
 
@@ -78,22 +78,22 @@ void DeleteSlow(OperatorIndex index, void* pointer, size_t b, size_t c, const En
 
 using cadastre::EntryRegisters;
 using cadastre::FilterMayContain;
-using cadastre::g_operators_are_own;
+using cadastre::g_operator_is_own;
 using cadastre::g_real;
 using cadastre::TrySkipSampleFast;
 
 // One form of new: NAME(size[, alignment][, nothrow]); unused registers are passed on as they are.
-#define CADASTRE_NEW(name, index)                                                                        \
-  extern "C" __attribute__((visibility("hidden"))) void* cadastre##name##_entry(size_t, size_t, size_t); \
-  CADASTRE_SLOW_ENTRY(cadastre##name##_entry, cadastre##name##_slow);                                    \
-  CADASTRE_EXPORT void* name(size_t a, size_t b, size_t c) {                                             \
-    auto* real = g_real.operators[cadastre::index];                                                      \
-    if (real != nullptr && (!g_operators_are_own || TrySkipSampleFast(a))) return real(a, b, c);         \
-    return cadastre##name##_entry(a, b, c);                                                              \
-  }                                                                                                      \
-  extern "C" __attribute__((visibility("hidden"), used)) void* cadastre##name##_slow(                    \
-      size_t a, size_t b, size_t c, const EntryRegisters* registers) {                                   \
-    return cadastre::NewSlow(cadastre::index, a, b, c, registers);                                       \
+#define CADASTRE_NEW(name, index)                                                                               \
+  extern "C" __attribute__((visibility("hidden"))) void* cadastre##name##_entry(size_t, size_t, size_t);        \
+  CADASTRE_SLOW_ENTRY(cadastre##name##_entry, cadastre##name##_slow);                                           \
+  CADASTRE_EXPORT void* name(size_t a, size_t b, size_t c) {                                                    \
+    auto* real = g_real.operators[cadastre::index];                                                             \
+    if (real != nullptr && (!g_operator_is_own[cadastre::index] || TrySkipSampleFast(a))) return real(a, b, c); \
+    return cadastre##name##_entry(a, b, c);                                                                     \
+  }                                                                                                             \
+  extern "C" __attribute__((visibility("hidden"), used)) void* cadastre##name##_slow(                           \
+      size_t a, size_t b, size_t c, const EntryRegisters* registers) {                                          \
+    return cadastre::NewSlow(cadastre::index, a, b, c, registers);                                              \
   }
 
 #define CADASTRE_DELETE(name, index)                                                                                   \

@@ -9,7 +9,7 @@
 namespace cadastre {
 
 RealAllocator g_real;
-uint8_t g_operators_are_own;
+uint8_t g_operator_is_own[kOperatorCount];
 
 const char kOperatorNames[kOperatorCount][40] = {"_Znwm",
                                                  "_Znam",
@@ -92,16 +92,14 @@ Function Take(const char* name, Function made) {
   return found != nullptr ? reinterpret_cast<Function>(found) : made;
 }
 
+// The allocator's own form, else that of the C++ runtime, which calls malloc or aligned_alloc.
 void ResolveOperators() {
-  const link_map* library = NextLibraryWith(kOperatorNames[kNew]);
-  if (library == nullptr) return;
-  g_operators_are_own = library == provider;
   for (int i = 0; i < kOperatorCount; i++) {
-    // Same library first; a form that it lacks (an old runtime without sized delete) from whoever has it.
-    void* found = FindInLibrary(library, kOperatorNames[i]);
+    void* found = FindInLibrary(provider, kOperatorNames[i]);
+    g_operator_is_own[i] = found != nullptr;
     if (found == nullptr) {
-      const link_map* other = NextLibraryWith(kOperatorNames[i]);
-      if (other != nullptr && !g_operators_are_own) found = FindInLibrary(other, kOperatorNames[i]);
+      const link_map* runtime = NextLibraryWith(kOperatorNames[i]);
+      if (runtime != nullptr) found = FindInLibrary(runtime, kOperatorNames[i]);
     }
     g_real.operators[i] = reinterpret_cast<void* (*)(size_t, size_t, size_t)>(found);
   }

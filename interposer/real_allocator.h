@@ -60,8 +60,9 @@ extern const char kOperatorNames[kOperatorCount][40];
 
 extern RealAllocator g_real;
 
-// True if operator new is the allocator's own (it does not come through malloc), so that the hooks must count there.
-extern uint8_t g_operators_are_own;
+// True for a form that is the allocator's own (it does not come through malloc), so that its hook must count. Per form:
+// jemalloc 5.3.0 has plain new but not aligned new, which is then libstdc++'s and comes through aligned_alloc.
+extern uint8_t g_operator_is_own[kOperatorCount];
 
 // Fills the table once. False: there is no next allocator, or the loader has not relocated us.
 bool RealAllocatorResolve();
