@@ -137,6 +137,22 @@ bool RealAllocatorResolve() {
   return true;
 }
 
+void ProbeOwnOperators() {
+  static const char kNothrowTag = 0;
+  const size_t tag = reinterpret_cast<size_t>(&kNothrowTag);
+  constexpr size_t kBytes = 64, kAlignment = 64;
+  ThreadState* thread = CurrentThreadState();
+  for (int i = kNew; i <= kNewArrayAlignedNothrow; i++) {
+    if (!g_operator_is_own[i]) continue;
+    const bool aligned = i >= kNewAligned;
+    thread->countdown = 0;  // "not drawn": whatever hook is reached takes its slow path and leaves its mark
+    thread->own_work_seen = 0;
+    void* block = aligned ? g_real.operators[i](kBytes, kAlignment, tag) : g_real.operators[i](kBytes, tag, 0);
+    if (thread->own_work_seen != 0) g_operator_is_own[i] = 0;
+    g_real.free(block);
+  }
+}
+
 const link_map* RealAllocatorLibrary() { return provider; }
 
 bool MallocIsServedBeforeUs(const link_map** by) {

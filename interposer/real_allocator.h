@@ -60,8 +60,7 @@ extern const char kOperatorNames[kOperatorCount][40];
 
 extern RealAllocator g_real;
 
-// True for a form that is the allocator's own (it does not come through malloc), so that its hook must count. Per form:
-// jemalloc 5.3.0 has plain new but not aligned new, which is then libstdc++'s and comes through aligned_alloc.
+// True for a form that is the allocator's own and does not come through malloc, so that its hook must count.
 extern uint8_t g_operator_is_own[kOperatorCount];
 
 // Fills the table once. False: there is no next allocator, or the loader has not relocated us.
@@ -72,6 +71,11 @@ bool RealAllocatorIsReady();
 // stands before us).
 const link_map* RealAllocatorLibrary();
 bool MallocIsServedBeforeUs(const link_map** by);
+
+// Tries each own form of new once: where the allocator's code comes through one of our other hooks (jemalloc's aligned
+// new calls aligned_alloc), that hook counts and the form becomes a pure tail jump. Call under kGuardOwnWork, outside
+// hooks.
+void ProbeOwnOperators();
 
 // operator new or delete for a caller when start-up found none: the caller's own library, else any loaded library (a
 // C++ runtime that came by dlopen).

@@ -84,6 +84,7 @@ void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& regis
   if (thread == nullptr) return;
   ReentryGuard guard(thread);
   if (!guard.entered()) {
+    if (thread->guard == kGuardOwnWork) thread->own_work_seen = 1;
     if (thread->guard == kGuardRecording && SessionIsRecording()) Count(&g_profile.header->counters.nested_skipped);
     return;
   }

@@ -306,6 +306,7 @@ __attribute__((constructor)) void StartAtLoad() {
   if (State() == SessionState::kOff || State() == SessionState::kNew) return;
   ReentryGuard guard(CurrentThreadState(), kGuardOwnWork);
   __register_atfork(nullptr, nullptr, &ChildAfterFork, &__dso_handle);
+  ProbeOwnOperators();
   StackCaptureInit();
   // Paused: the file must exist for `resume` to find it. Malloc served before us: no sample will ever come, and a
   // profile that says so is worth more than none.

@@ -24,7 +24,8 @@ struct ThreadState {
   uint32_t thread;           // index of the ThreadRecord; 0 = none
   uint8_t gap_is_due;        // the countdown ends in a sample (else it ends in a look at the header)
   uint8_t buffer_failed;     // no buffer could be had
-  uint8_t padding[2];
+  uint8_t own_work_seen;     // an allocation came by under kGuardOwnWork
+  uint8_t padding;
 };
 static_assert(sizeof(ThreadState) == 56, "static TLS is scarce: dlopen'ed and audit namespaces share it");
 
