@@ -107,7 +107,7 @@ TEST_CASE(
       allocations += site.allocated_count;
       bytes += site.allocated_bytes;
     }
-    CHECK(std::abs(allocations - others.blocks - logged_allocations) <= 1.0 * kLogThreads);
+    CHECK(std::abs(allocations - others.blocks - logged_allocations) <= static_cast<double>(kLogThreads));
     CHECK(std::abs(bytes - others.bytes - logged_bytes) <= kLogThreads * kLogLargestBlock);
 
     std::string output;
