@@ -277,8 +277,10 @@ bool IsWhatLoaderSays(const Library& library, const LoadedObject& object) {
                           reinterpret_cast<uint64_t>(object.map_end) <= library.entry.end &&
                           (object.eh_frame == nullptr || library.entry.eh_frame_hdr == object.eh_frame);
   if (!same_place) return false;
-  if (library.path != nullptr && object.map->l_name != nullptr && strcmp(library.path, object.map->l_name) != 0)
-    return false;
+  // The loader calls the executable "", and we call the vDSO so: an empty name says nothing.
+  const bool both_named =
+      library.path != nullptr && library.path[0] != 0 && object.map->l_name != nullptr && object.map->l_name[0] != 0;
+  if (both_named && strcmp(library.path, object.map->l_name) != 0) return false;
   return library.build_id_length == 0 || memcmp(library.build_id, library.build_id_at, library.build_id_length) == 0;
 }
 
@@ -295,7 +297,8 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
   LoadedObject object;
   if (AskLoader(library.entry.start, &object)) library.map = object.map;
   const char* name = info->dlpi_name != nullptr ? info->dlpi_name : "";
-  // The first object of the first visit; a later visit must give it the same name, or it would be taken for another library.
+  // The first object of the first visit; a later visit must give it the same name, or it would be taken for another
+  // library.
   const bool is_executable = (visitor->at_start && g_count.load(std::memory_order_relaxed) == 1) ||
                              ((g_libraries[1].entry.flags & format::kLibraryIsExecutable) != 0 &&
                               library.entry.start == g_libraries[1].entry.start);
