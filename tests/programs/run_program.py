@@ -25,9 +25,13 @@ NOT_COMPARED = {
     ("h19_mmap_overlay", "site_move"): "a mapping",
     ("h36_huge", "site_reserve"): "a mapping",
     ("h32_seccomp", "count"): "100 of the 6,100 are mappings",
+    ("h12_small_stack", "count"): "on a stack this small only the leaf is taken, and half of them call operator new",
     ("h17_exit_ways", ""): "said of children; compared where the program is run with an argument",
     ("h18_fd_hygiene", ""): "said of a child; compared where the program is run with an argument",
 }
+
+# Functions whose file is gone when the profile is read: found by the file name of the library that called malloc.
+BY_LIBRARY = {("h27_dynamic_tls", "site_tls"): "libtwin.so"}
 
 # What the programs print of themselves that differs between any two runs: times, pids, and how much memory the process has
 # (which a profiler's own pages change; the programs judge by their exit status whether it is too much).
@@ -52,7 +56,7 @@ def expectations(stdout):
     found = []
     for line in re.findall(r"^ALLOC (.*)$", stdout, re.M):
         for part in line.split(";"):
-            match = re.match(r"\s*(site_\w+|th)\b(.*)", part)
+            match = re.match(r"\s*(site_\w+)\b(.*)", part)
             if match:
                 found.append((match.group(1), {k: int(v) for k, v in re.findall(r"\b(\w+)=(\d+)\b", match.group(2))}))
     return found
@@ -71,7 +75,7 @@ def compare_profile(args, name, outcome, out, stated):
         if reason:
             print(f"not compared: {name} {site}: {reason}")
             continue
-        got = target.sum_sites(document, site)
+        got = target.sum_sites(document, site, leaf_library=BY_LIBRARY.get((name, site)))
         checks = []
         if "livebytes" in want:
             checks.append(("live_bytes", want["livebytes"]))
@@ -79,10 +83,10 @@ def compare_profile(args, name, outcome, out, stated):
                 checks.append(("live_count", want["live"]))
         elif want.get("live") == 0:
             checks.append(("live_bytes", 0))
-        if "count" in want and "bytes" in want:
-            checks += [("samples", want["count"]), ("allocated_bytes", want["bytes"])]
         if (name, "count") in NOT_COMPARED:
             print(f"not compared: {name} count: {NOT_COMPARED[(name, 'count')]}")
+        elif "count" in want and "bytes" in want:
+            checks += [("samples", want["count"]), ("allocated_bytes", want["bytes"])]
         for key, value in checks:
             verdict = "ok" if got[key] == value else "WRONG"
             print(f"{verdict}: {site} {key} {got[key]}, the program says {value}")

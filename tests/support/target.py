@@ -71,11 +71,23 @@ def names_function(frame_function, function):
     return re.match(re.escape(function) + r"($|\(|\.| \[clone)", frame_function) is not None
 
 
-def sum_sites(document, function):
-    """Sums live bytes, live blocks, allocated bytes and samples of all malloc sites with a frame FUNCTION."""
+# A program that prints inside a function allocates its stream's buffer there; no program counts that.
+STREAM_BUFFER = ("_IO_file_doallocate", "_IO_wfile_doallocate")
+
+
+def sum_sites(document, function, leaf_library=None):
+    """Sums live bytes, live blocks, allocated bytes and samples of all malloc sites with a frame FUNCTION.
+
+    With `leaf_library` instead: of the sites whose leaf frame lies in a library of that file name.
+    """
     total = collections.Counter(sites=0, live_bytes=0, live_count=0, allocated_bytes=0, samples=0)
     for site in document["sites"]:
-        if site["kind"] == "malloc" and any(names_function(f["function"], function) for f in site["frames"]):
+        frames = site["frames"]
+        if leaf_library:
+            found = frames and os.path.basename(frames[0]["library"] or "") == leaf_library
+        else:
+            found = any(names_function(f["function"], function) for f in frames)
+        if site["kind"] == "malloc" and found and not any(f["function"] in STREAM_BUFFER for f in frames):
             total["sites"] += 1
             for key in ("live_bytes", "live_count", "allocated_bytes", "samples"):
                 total[key] += site[key]
