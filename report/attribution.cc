@@ -48,15 +48,10 @@ std::string PrefixForFrame(const Frame& frame) {
 }
 
 bool IsPlumbing(const std::string& module) {
-  if (module == kPlatformModule) return true;
-  if (!absl::StartsWith(module, "platform/")) return false;
-  absl::string_view rest = absl::string_view(module).substr(sizeof("platform/") - 1);
-  for (absl::string_view plumbing : {"libc", "libstdc++", "libcxx", "libc++", "libgcc", "allocator", "loader", "ld.so",
-                                     "cadastre", "rust", "c++", "runtime", "glibc", "malloc", "crt"}) {
-    if (rest == plumbing) return true;
-    if (absl::StartsWith(rest, plumbing) && (rest[plumbing.size()] == '.' || rest[plumbing.size()] == '/')) return true;
-  }
-  return false;
+  static constexpr absl::string_view kPlumbing[] = {"platform",        "platform/libc",      "platform/libstdc++",
+                                                    "platform/rust",   "platform/allocator", "platform/jvm.os",
+                                                    "platform/jvm.nmt"};
+  return std::find(std::begin(kPlumbing), std::end(kPlumbing), module) != std::end(kPlumbing);
 }
 
 struct Attribution::State {

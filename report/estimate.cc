@@ -155,10 +155,9 @@ std::string FormatCount(double count, double error) {
 }
 
 std::string FormatShare(double percent, double error) {
-  int decimals = error > 0 ? std::clamp(DecimalsForError(error), 0, 1) : 1;
-  if (percent >= 10 && decimals > 0 && error <= 0) decimals = percent >= 99.95 || percent < 99 ? 0 : 1;
-  double rounded = RoundTo(percent, decimals);
-  if (rounded == 0 && percent > 0) return decimals == 0 ? "<1 %" : "<0.1 %";
+  if (percent == 0) return "0 %";
+  int decimals = error >= 0.95 || percent >= 99.95 ? 0 : 1;
+  if (RoundTo(percent, decimals) == 0) return decimals == 0 ? "<1 %" : "<0.1 %";
   return absl::StrCat(Number(percent, decimals), " %");
 }
 

@@ -66,7 +66,7 @@ std::string FormatBytes(double bytes, double error);  // "143 MiB ±8"; no error
 std::string FormatCount(double count);                // "9,412"
 std::string FormatCount(double count, double error);  // "9,400 ±120"
 std::string FormatShare(double percent,
-                        double error);       // "1.3 %", "97 %": as many decimals as the error allows, one at most
+                        double error);       // "1.3 %", "97 %": one decimal if the error allows it
 std::string FormatDuration(double seconds);  // "312 s", "52 min", "3 h 20 min", "4 d 2 h"
 std::string FormatInterval(uint64_t bytes);  // "512 KiB": exact, for options
 

@@ -7,18 +7,23 @@
 #include "report/format.h"
 
 namespace cadastre {
+namespace {
+
+std::string Plural(uint64_t count, const char* what) {
+  return absl::StrCat(FormatCount(static_cast<double>(count)), what, count == 1 ? "" : "s");
+}
+
+}  // namespace
 
 std::string MethodLine(const Report& report) {
   const Losses& losses = report.profile->losses;
   std::string line =
       absl::StrCat("losses ", FormatCount(static_cast<double>(losses.dropped_samples + losses.volume_dropped)));
-  if (losses.truncated_stacks > 0)
-    absl::StrAppend(&line, ", ", FormatCount(static_cast<double>(losses.truncated_stacks)), " cut stacks");
-  if (report.unresolved_frames > 0)
-    absl::StrAppend(&line, ", ", FormatCount(static_cast<double>(report.unresolved_frames)), " unnamed frames");
+  if (losses.truncated_stacks > 0) absl::StrAppend(&line, ", ", Plural(losses.truncated_stacks, " cut stack"));
+  if (report.unresolved_frames > 0) absl::StrAppend(&line, ", ", Plural(report.unresolved_frames, " unnamed frame"));
   absl::StrAppend(&line, " · ", report.method);
   if (!report.profile->exact()) absl::StrAppend(&line, ", ", FormatInterval(report.profile->interval_bytes));
-  return absl::StrCat(line, ", ", FormatCount(static_cast<double>(report.profile->recorded_samples)), " samples");
+  return absl::StrCat(line, ", ", Plural(report.profile->recorded_samples, " sample"));
 }
 
 std::string EndText(const Profile& profile) {

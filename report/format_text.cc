@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "report/format.h"
 #include "report/function_name.h"
@@ -83,7 +84,7 @@ class TextFormat {
     } else {
       Table();
     }
-    out_ += JoinParts({MethodLine(report_)});
+    out_ += JoinParts(absl::StrSplit(MethodLine(report_), " · "));
     if (!options_.brief) {
       if (report_.options.by != GroupBy::kSite) HottestStacks();
       Suggestions();
@@ -190,7 +191,7 @@ class TextFormat {
     }
     if (modules) add(report_.unattributed, report_.unattributed.name);
     out_ += table.Print(kTextWidth, options_.style);
-    if (!modules) {
+    if (!modules && by != GroupBy::kTeam) {
       out_ += JoinParts(
           {absl::StrCat("unattributed ", EstimateText(EstimateOf(report_.unattributed.tally, metric_), metric_), " (",
                         TextShare(report_, report_.unattributed.tally), ")")});

@@ -72,6 +72,7 @@ std::string ShortFrame(const Frame& frame) {
     if (frame.line > 0) absl::StrAppend(&name, ":", frame.line);
     return absl::StrCat(name, ")");
   }
+  if (frame.java && frame.line > 0) absl::StrAppend(&name, ":", frame.line);
   // Without a symbol the name is "libfoo.so+0x1234" already.
   if (!frame.library.empty() && frame.resolved) absl::StrAppend(&name, " (", FileName(frame.library), ")");
   return name;

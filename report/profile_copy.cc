@@ -174,15 +174,16 @@ class Copier {
   // Tails of all buffers: they move when deltas are applied to sites.
   absl::StatusOr<std::vector<uint32_t>> CopyBuffers(const format::Region& region) {
     std::vector<uint32_t> tails;
-    absl::Status copied =
-        ForEachDataChunk(region.offset, region.offset + region.bytes, sizeof(format::BufferRecord),
-                         [&](uint64_t offset, uint64_t bytes) {
-                           std::vector<format::BufferRecord> records(bytes / sizeof(format::BufferRecord));
-                           uint64_t whole = records.size() * sizeof(format::BufferRecord);
-                           if (!ReadFully(from_, records.data(), whole, offset)) return ReadError();
-                           for (const format::BufferRecord& record : records) tails.push_back(record.tail);
-                           return WriteFully(to_, records.data(), whole, offset) ? absl::OkStatus() : WriteError();
-                         });
+    absl::Status copied = ForEachDataChunk(
+        region.offset, region.offset + region.bytes, sizeof(format::BufferRecord),
+        [&](uint64_t offset, uint64_t bytes) {
+          std::vector<format::BufferRecord> records(bytes / sizeof(format::BufferRecord));
+          uint64_t whole = records.size() * sizeof(format::BufferRecord);
+          if (!ReadFully(from_, records.data(), whole, offset)) return ReadError();
+          for (const format::BufferRecord& record : records) tails.push_back(record.tail);
+          return WriteSparse(reinterpret_cast<const char*>(records.data()), whole, offset) ? absl::OkStatus()
+                                                                                           : WriteError();
+        });
     if (!copied.ok()) return copied;
     return tails;
   }

@@ -121,6 +121,12 @@ std::vector<std::string> SnapshotsOf(const std::string& profile_path) {
 absl::StatusOr<ProfilePath> FindProfile(const std::string& argument) {
   size_t at = argument.rfind('@');
   // A file may have "@" in its name: snapshots do.
+  if (Exists(argument) && at != std::string::npos && Exists(argument.substr(0, at))) {
+    ProfilePath snapshot;
+    snapshot.path = argument;
+    snapshot.base = argument.substr(0, at);
+    return snapshot;
+  }
   if (Exists(argument) || at == std::string::npos || at == 0) return FindBase(argument);
   std::string label = argument.substr(at + 1);
   absl::StatusOr<ProfilePath> base = FindBase(argument.substr(0, at));

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "report/function_name.h"
 #include "report/runtime_facts.h"
 
 namespace cadastre {
@@ -16,15 +18,12 @@ namespace {
 constexpr double kDefaultOlderThanSeconds = 600;
 constexpr size_t kMaxSuggestions = 5;
 
-// "http-nio-8080-exec-12" → "http-nio-8080-exec-*": workers of one pool are one row. Only the last number goes: the one
-// before may be the port that tells two pools apart.
+// "http-nio-8080-exec-12" → "http-nio-8080-exec-*": workers of one pool are one row. Only a number at the end goes: the
+// one before is the port that tells two pools apart, and the kernel cuts names at 15 characters ("http-nio-8080-e").
 std::string ThreadPattern(const std::string& name) {
-  size_t end = name.find_last_of("0123456789");
-  if (end == std::string::npos) return name;
-  size_t begin = end;
-  while (begin > 0 && absl::ascii_isdigit(name[begin - 1])) begin--;
-  if (begin == 0) return name;
-  return absl::StrCat(name.substr(0, begin), "*", name.substr(end + 1));
+  size_t end = name.find_last_not_of("0123456789");
+  if (end == std::string::npos || end + 1 == name.size()) return name;
+  return absl::StrCat(name.substr(0, end + 1), "*");
 }
 
 using WeightByName = std::map<std::string, uint64_t>;
@@ -232,6 +231,25 @@ std::string MethodOf(const Profile& profile, Metric metric) {
                       " by allocation site, first owned frame");
 }
 
+// Where a profile is read far from its binaries every library has this warning: one line for all of them.
+void AddSymbolWarnings(const std::vector<std::string>& warnings, std::vector<std::string>* out) {
+  constexpr char kUnreadable[] = " cannot be read: its functions have no names";
+  std::vector<std::string> names;
+  for (const std::string& warning : warnings) {
+    absl::string_view rest = warning;
+    if (absl::ConsumeSuffix(&rest, kUnreadable)) {
+      names.push_back(std::string(FileName(rest)));
+    } else {
+      out->push_back(warning);
+    }
+  }
+  if (names.size() == 1) out->push_back(names[0] + kUnreadable);
+  if (names.size() > 1) {
+    out->push_back(absl::StrCat(
+        names.size(), " libraries cannot be read, their functions have no names: ", absl::StrJoin(names, ", ")));
+  }
+}
+
 }  // namespace
 
 const char* MetricName(Metric metric) {
@@ -293,7 +311,7 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   if (report.guesses) {
     report.warnings.push_back("owners are guessed from package and library names: no rules file was given");
   }
-  for (const std::string& warning : symbolizer->warnings()) report.warnings.push_back(warning);
+  AddSymbolWarnings(symbolizer->warnings(), &report.warnings);
   return report;
 }
 

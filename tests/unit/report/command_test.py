@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""The command line as a user meets it: what each command prints where, and how it ends.
+
+Exists because exit statuses, one-line errors, signals and terminals are seen only from outside the process.
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+import target  # noqa: E402
+
+ARGUMENTS = None
+
+
+class CommandTest(unittest.TestCase):
+    def setUp(self):
+        self.out = target.scratch_directory("command")
+        self.addCleanup(target.remove, self.out)
+
+    def cadastre(self, *words, **more):
+        return target.run([ARGUMENTS.cadastre, *words], cwd=self.out, **more)
+
+    def run_sh(self, script, *flags):
+        return self.cadastre("run", "--out", self.out, "--interval", "1", *flags, "--", "/bin/sh", "-c", script)
+
+    def recorded(self, stderr):
+        found = re.findall(r"^cadastre: recording to (.*)$", stderr, re.M)
+        self.assertTrue(found, stderr)
+        return found[-1]
+
+    def start_holder(self):
+        """A recorded process that says that it is ready and waits for its stdin to close."""
+        process = subprocess.Popen([ARGUMENTS.cadastre, "run", "--quiet", "--out", self.out, "--interval", "1", "--", "/bin/sh", "-c",
+                                    "x=1; y=2; echo $$; read line; exit 5"],
+                                   env=target.clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(lambda: process.stdin.closed or process.stdin.close())
+        return process, int(process.stdout.readline())
+
+    def test_run_leaves_output_and_status_alone(self):
+        ran = self.run_sh("echo out; echo err >&2; exit 3")
+        self.assertEqual((ran.status, ran.stdout), (3, "out\n"))
+        self.assertIn("\nerr\n", "\n" + ran.stderr)
+        profile = self.recorded(ran.stderr)
+        document = target.report(ARGUMENTS.cadastre, profile)
+        self.assertEqual((document["profile"]["end"], document["profile"]["exit_status"]), ("exit", 3))
+        self.assertGreater(document["profile"]["peak_rss_bytes"], 0)
+
+    def test_run_says_128_plus_the_signal(self):
+        ran = self.run_sh("x=1; kill -KILL $$")
+        self.assertEqual(ran.status, 128 + signal.SIGKILL)
+        self.assertEqual(target.report(ARGUMENTS.cadastre, self.recorded(ran.stderr))["profile"]["end"], "signal:9")
+
+    def test_run_puts_the_profile_where_it_is_wanted(self):
+        wanted = os.path.join(self.out, "wanted.cad")
+        ran = self.run_sh("exit 0", "-o", wanted, "--quiet")
+        self.assertTrue(os.path.exists(wanted), ran.stderr)
+        self.assertFalse(os.path.exists(self.recorded(ran.stderr)))
+        self.assertEqual(os.stat(wanted).st_mode & 0o777, 0o600)
+        self.assertEqual(target.report(ARGUMENTS.cadastre, wanted)["profile"]["end"], "exit")
+
+    def test_run_reports_at_the_end_on_stderr_and_quiet_does_not(self):
+        self.assertIn("AT THE PEAK", self.run_sh("exit 0").stderr)
+        self.assertNotIn("AT THE PEAK", self.run_sh("exit 0", "--quiet").stderr)
+
+    def test_run_finds_the_last_program_after_an_exec(self):
+        ran = self.run_sh("x=1; exec /bin/sh -c 'y=2; exit 4'")
+        self.assertEqual(ran.status, 4)
+        profile = self.recorded(ran.stderr)
+        self.assertTrue(profile.endswith("-2.cad"), ran.stderr)
+        self.assertEqual(target.report(ARGUMENTS.cadastre, profile)["profile"]["end"], "exit")
+        self.assertEqual(target.report(ARGUMENTS.cadastre, profile[:-6] + ".cad")["profile"]["end"], "exec")
+
+    def test_run_says_why_there_is_no_profile(self):
+        ran = self.cadastre("run", "--out", self.out, "--interval", "1g", "--", "/bin/sh", "-c", "exit 0")
+        self.assertEqual(ran.status, 0)
+        self.assertIn("cadastre: no sample was due (the program allocated less than about 1 GiB)", ran.stderr)
+
+    def test_run_passes_signals_on(self):
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP):
+            process = subprocess.Popen([ARGUMENTS.cadastre, "run", "--quiet", "--out", self.out, "--", "/bin/sh", "-c",
+                                        f"trap 'echo got; exit 6' {number.name[3:]}; echo ready; while :; do sleep 0.01; done"],
+                                       env=target.clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                       start_new_session=True)
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            process.send_signal(number)
+            self.assertEqual(process.communicate(timeout=30)[0], "got\n", number)
+            self.assertEqual(process.returncode, 6)
+
+    def test_run_stops_and_continues_with_its_program(self):
+        process, pid = self.start_holder()
+        os.kill(pid, signal.SIGSTOP)
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1]))
+        process.send_signal(signal.SIGCONT)
+        process.stdin.close()
+        self.assertEqual(process.wait(timeout=30), 5)
+
+    def test_run_works_with_an_ignored_sigchld(self):
+        def ignore():
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        done = subprocess.run([ARGUMENTS.cadastre, "run", "--quiet", "--out", self.out, "--", "/bin/sh", "-c", "exit 9"], preexec_fn=ignore,
+                              env=target.clean_environment(), stderr=subprocess.DEVNULL, check=False, timeout=60)
+        self.assertEqual(done.returncode, 9)
+
+    def test_run_keeps_what_is_preloaded_already(self):
+        ran = self.cadastre("run", "--quiet", "--out", self.out, "--", "/bin/sh", "-c", "echo $LD_PRELOAD; echo $CADASTRE_OPTIONS",
+                            environment={"CADASTRE_OPTIONS": "interval=1,seed=5", "LD_PRELOAD": "libm.so.6"})
+        preload, options = ran.stdout.splitlines()
+        self.assertEqual(preload, f"{os.path.realpath(ARGUMENTS.library)}:libm.so.6")
+        self.assertTrue(options.startswith("interval=1,seed=5,out="), options)
+
+    def test_run_refuses_what_it_cannot_do_before_the_program_starts(self):
+        for flags in (["--interval", "x"], ["--out", "/no/such"], ["--rules", "/no/such.csv"], ["--label", "a,b"], ["--nosuch"]):
+            ran = self.cadastre("run", *flags, "--", "/bin/sh", "-c", "echo started")
+            self.assertEqual((ran.status, ran.stdout, ran.stderr.count("\n")), (2, "", 1), ran)
+            self.assertTrue(ran.stderr.startswith("cadastre: "), ran)
+        self.assertEqual(self.cadastre("run", "--", "/no/such").status, 127)
+        self.assertEqual(self.cadastre("run", "--", self.out).status, 126)
+
+    def test_snapshot_of_a_running_process(self):
+        process, pid = self.start_holder()
+        taken = self.cadastre("snapshot", str(pid), "--label", "before")
+        self.assertEqual(taken.status, 0, taken)
+        path = taken.stdout.rstrip("\n")
+        self.assertEqual(taken.stdout, path + "\n")
+        self.assertEqual(taken.stderr, "")
+        document = target.report(ARGUMENTS.cadastre, f"{pid}@before")
+        self.assertEqual(document["profile"]["path"], path)
+        self.assertEqual(document["profile"]["snapshot"], "before")
+        self.assertGreater(document["profile"]["rss_bytes"], 0)
+        self.assertGreater(document["totals"]["live_bytes"], 0)
+        again = self.cadastre("snapshot", str(pid), "--label", "before")
+        self.assertEqual((again.status, again.stdout, again.stderr.count("\n")), (2, "", 1))
+        self.assertEqual(self.cadastre("snapshot", str(pid), "--label", "before", "--force").status, 0)
+        self.assertEqual(self.cadastre("snapshot", str(pid), "--label", "a/b").status, 2)
+        running = target.report(ARGUMENTS.cadastre, str(pid))
+        self.assertEqual(running["profile"]["end"], "running")
+        self.assertGreater(running["profile"]["rss_bytes"], 0)
+        listed = json.loads(self.cadastre("list", self.out, "--format", "json").stdout)
+        self.assertEqual([p["snapshot"] for p in listed["profiles"]], [None, "before"])
+        process.stdin.close()
+        self.assertEqual(process.wait(timeout=30), 5)
+        last = target.report(ARGUMENTS.cadastre, running["profile"]["path"] + "@last")
+        self.assertEqual(last["profile"]["snapshot"], "before")
+
+    def test_control_of_a_running_process(self):
+        process, pid = self.start_holder()
+        profile = target.report(ARGUMENTS.cadastre, str(pid))["profile"]["path"]
+        for words in (["pause", str(pid)], ["resume", profile]):
+            done = self.cadastre(*words)
+            self.assertEqual((done.status, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual(self.cadastre("set", str(pid), "--interval", "0").status, 2)
+        process.stdin.close()
+        process.wait(timeout=30)
+        ended = self.cadastre("pause", profile)
+        self.assertEqual((ended.status, ended.stderr.count("\n")), (2, 1))
+
+    def test_check(self):
+        profile = self.recorded(self.run_sh("x=1; exit 0").stderr)
+        rules = os.path.join(self.out, "all.csv")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write("prefix,module,team\nlib:dash,shell,core\nlib:sh,shell,core\nlib:bash,shell,core\n")
+        for limit, status in (("100", 0), ("5%", 0)):
+            checked = self.cadastre("check", profile, "--rules", rules, "--max-unattributed", limit)
+            self.assertEqual((checked.status, checked.stdout[:5], checked.stderr), (status, "pass ", ""), checked)
+        nobody = os.path.join(self.out, "nobody.csv")
+        with open(nobody, "w", encoding="utf-8") as file:
+            file.write("prefix,module,team\n")
+        failed = self.cadastre("check", profile, "--rules", nobody, "--max-unattributed", "5")
+        self.assertEqual((failed.status, failed.stdout[:5]), (1, "FAIL "), failed)
+        few = self.cadastre("run", "--quiet", "--out", self.out, "--interval", "1k", "--", "/bin/sh", "-c", "exit 0")
+        unusable = self.cadastre("check", self.recorded(few.stderr), "--max-unattributed", "100")
+        self.assertEqual((unusable.status, unusable.stdout, unusable.stderr.count("\n")), (2, "", 1), unusable)
+        self.assertIn("unusable: ", unusable.stderr)
+
+    def test_rules(self):
+        rules = os.path.join(self.out, "owners.csv")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write("prefix,module,team\nbilling::,billing,payments\nbilling::,other,payments\nx::,billing,search\n")
+        linted = self.cadastre("rules", "lint", rules)
+        self.assertEqual((linted.status, linted.stdout.count("\n")), (1, 3), linted)
+        self.assertIn("owners.csv:3: prefix billing:: is never reached", linted.stdout)
+        explained = self.cadastre("rules", "explain", "billing::Add()", "lib:/usr/lib/libz.so.1", "nothing", environment={"CADASTRE_RULES": rules})
+        self.assertEqual(explained.status, 0)
+        self.assertIn("billing::Add(): billing (payments) by ", explained.stdout)
+        self.assertIn("built-in rule lib:libz.so", explained.stdout)
+        self.assertIn("nothing: no rule matches", explained.stdout)
+        profile = self.recorded(self.run_sh("x=1; exit 0").stderr)
+        os.remove(rules)
+        starter = self.cadastre("rules", "init", profile)
+        self.assertEqual(starter.status, 0, starter)
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write(starter.stdout)
+        self.assertEqual(self.cadastre("rules", "lint").status, 0)
+        self.assertEqual(self.cadastre("check", profile, "--max-unattributed", "1").status, 0)
+        with open(os.path.join(self.out, "default.csv"), "w", encoding="utf-8") as file:
+            file.write(self.cadastre("rules", "default").stdout)
+        self.assertIn("no fault", self.cadastre("rules", "lint", "default.csv").stdout)
+
+    def test_print_and_symbolize(self):
+        profile = self.recorded(self.run_sh("x=1; exit 0").stderr)
+        printed = self.cadastre("print", profile)
+        self.assertEqual(printed.status, 0)
+        for word in ("profile ", "pid ", "interval 1 ", "library ", "thread ", "site ", "live 0x", "samples "):
+            self.assertRegex(printed.stdout, f"(?m)^{word}")
+        named = os.path.join(self.out, "named.cad")
+        self.assertEqual(self.cadastre("symbolize", profile, "-o", named).status, 0)
+        self.assertEqual(target.report(ARGUMENTS.cadastre, named)["totals"], target.report(ARGUMENTS.cadastre, profile)["totals"])
+
+    def test_doctor(self):
+        healthy = self.cadastre("doctor", "--", "/bin/sh")
+        self.assertEqual(healthy.status, 0, healthy)
+        self.assertIn("preloading: works", healthy.stdout)
+        self.assertEqual(self.cadastre("doctor", "--", "/no/such").status, 1)
+        nowhere = self.cadastre("doctor", environment={"CADASTRE_LIBRARY": "/no/such.so"})
+        self.assertEqual(nowhere.status, 1)
+        self.assertIn("FAULT   libcadastre.so", nowhere.stdout)
+        self.assertEqual(self.cadastre("doctor", "--pid", str(os.getpid())).status, 1)
+
+    def test_every_command_has_help_with_an_example(self):
+        text = self.cadastre("--help").stdout
+        commands = re.findall(r"^  ([a-z]+) {2,}", text, re.M)
+        self.assertGreater(len(commands), 10)
+        for command in commands:
+            if command in ("help", "version"):
+                continue
+            shown = self.cadastre(command, "--help")
+            self.assertEqual(shown.status, 0)
+            self.assertTrue("Example: cadastre" in shown.stdout or command == "rules", command)
+        for later in ("diff", "rss", "rollup", "heap", "export", "redact", "top", "serve", "watch"):
+            self.assertNotIn(later, commands)
+        self.assertRegex(self.cadastre("version").stdout, r"^cadastre \d+\.\d+\.\d+\n$")
+        self.assertEqual(self.cadastre().status, 2)
+        self.assertEqual(self.cadastre("nosuch").status, 2)
+
+    def test_a_closed_pipe_ends_quietly(self):
+        profile = self.recorded(self.run_sh("x=1; exit 0").stderr)
+        process = subprocess.Popen([ARGUMENTS.cadastre, "print", profile], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.close()
+        self.assertEqual(process.stderr.read(), b"")
+        process.stderr.close()
+        self.assertEqual(process.wait(timeout=30), 0)
+
+    def test_a_full_output_is_an_error(self):
+        profile = self.recorded(self.run_sh("x=1; exit 0").stderr)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([ARGUMENTS.cadastre, "report", profile], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done)
+
+
+def main():
+    global ARGUMENTS
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--cadastre", required=True)
+    ARGUMENTS, rest = parser.parse_known_args()
+    ARGUMENTS.cadastre = os.path.abspath(ARGUMENTS.cadastre)
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

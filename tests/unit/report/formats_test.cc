@@ -1,0 +1,206 @@
+// Every format prints the same rows: the JSON that scripts rely on, the text that fits a terminal, CSV and Markdown
+// that parse.
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "absl/strings/str_split.h"
+#include "report/format.h"
+#include "tests/unit/report/report_fixture.h"
+
+namespace cadastre {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kRules[] =
+    "billing::,billing,payments\n"
+    "\"quoted, name\",\"quoted, module\",\"the \"\"team\"\"\"\n"
+    "com.acme.search.,search,discovery\n";
+constexpr char kLibc[] = "malloc@/lib/libc.so.6";
+
+void Fill(ReportFixture* fixture) {
+  uint32_t thread = fixture->AddThread("http-nio-8080-exec-3");
+  uint32_t billing =
+      fixture->AddSite({kLibc, "deflateInit2_@/usr/lib/libz.so.1", "billing::Ledger::Grow(unsigned long)@/opt/app"});
+  uint32_t search = fixture->AddSite({kLibc, "java:com.acme.search.Index.add"});
+  uint32_t quoted = fixture->AddSite({kLibc, "quoted, name@/opt/app"});
+  uint32_t unowned = fixture->AddSite({kLibc, "nobody::Knows()@/opt/libnobody.so"});
+  for (int i = 0; i < 300; i++) fixture->AddLive(billing, 4096, 526'000, thread, 1'000'000'000'000);
+  for (int i = 0; i < 100; i++) fixture->AddLive(search, 100'000, 575'000);
+  fixture->AddLive(quoted, 100, 524'000);
+  for (int i = 0; i < 20; i++) fixture->AddLive(unowned, 100, 524'000);
+}
+
+std::set<std::string> Keys(const json& object) {
+  std::set<std::string> keys;
+  for (const auto& item : object.items()) keys.insert(item.key());
+  return keys;
+}
+
+void RequireKeys(const json& object, const std::set<std::string>& wanted) {
+  std::set<std::string> keys = Keys(object);
+  for (const std::string& key : wanted) {
+    INFO("key " << key);
+    CHECK(keys.count(key) == 1);
+  }
+}
+
+TEST_CASE("The JSON has every published key, also where nothing is known", "[formats]") {
+  for (bool full : {true, false}) {
+    ReportFixture fixture(kRules);
+    if (full) Fill(&fixture);
+    json report = json::parse(FormatJson(fixture.Build(), std::nullopt));
+    CHECK(report["schema"] == "cadastre.report/1");
+    RequireKeys(report, {"profile", "totals", "unattributed", "modules", "teams", "sites", "losses", "warnings"});
+    RequireKeys(report["profile"], {"path", "pid", "exe", "command", "started", "duration_s", "interval_bytes",
+                                    "samples", "rss_bytes", "host", "runtime", "allocator", "labels", "end", "method"});
+    RequireKeys(report["totals"],
+                {"live_bytes", "live_bytes_stderr", "allocated_bytes", "allocated_bytes_stderr", "live_count"});
+    RequireKeys(report["unattributed"], {"live_bytes", "share_pct"});
+    RequireKeys(report["losses"], {"dropped_samples", "truncated_stacks", "unresolved_frames"});
+    CHECK(report["profile"]["rss_bytes"].is_null());
+    CHECK(report["profile"]["end"] == "running");
+    CHECK(report["profile"]["started"] == "2026-01-01T00:00:00Z");
+    if (!full) {
+      CHECK(report["modules"].empty());
+      continue;
+    }
+    for (const json& module : report["modules"]) {
+      RequireKeys(module, {"module", "team", "live_bytes", "live_bytes_stderr", "share_pct", "allocated_bytes",
+                           "live_count", "samples", "peak_bytes", "old_bytes", "via"});
+    }
+    for (const json& team : report["teams"])
+      RequireKeys(team, {"team", "live_bytes", "live_bytes_stderr", "share_pct", "allocated_bytes", "live_count"});
+    for (const json& site : report["sites"]) {
+      RequireKeys(site, {"module", "team", "rule", "live_bytes", "live_bytes_stderr", "allocated_bytes", "live_count",
+                         "samples", "thread", "kind", "frames"});
+      for (const json& frame : site["frames"]) RequireKeys(frame, {"function", "library", "file", "line", "language"});
+    }
+  }
+}
+
+TEST_CASE("In the JSON modules and unattributed add up to the total exactly", "[formats]") {
+  ReportFixture fixture(kRules);
+  Fill(&fixture);
+  json report = json::parse(FormatJson(fixture.Build(), 1));  // --top limits the sites, never what adds up
+  uint64_t sum = report["unattributed"]["live_bytes"];
+  double share = report["unattributed"]["share_pct"];
+  for (const json& module : report["modules"]) {
+    sum += module["live_bytes"].get<uint64_t>();
+    share += module["share_pct"].get<double>();
+  }
+  CHECK(sum == report["totals"]["live_bytes"].get<uint64_t>());
+  CHECK(share == Approx(100).epsilon(1e-6));
+  CHECK(report["sites"].size() == 1);
+  const json& site = report["sites"][0];
+  CHECK(site["module"] == "billing");
+  CHECK(site["rule"] == "owners.csv:2 billing::");
+  CHECK(site["thread"] == "http-nio-8080-exec-*");
+  CHECK(site["kind"] == "malloc");
+  CHECK(site["frames"][0]["function"] == "malloc");
+  CHECK(report["modules"][0]["via"] == "platform/zlib");
+}
+
+TEST_CASE("Broken bytes in names do not break the JSON", "[formats]") {
+  ReportFixture fixture(kRules);
+  fixture.profile.host = "caf\xe9\x01\"";
+  fixture.profile.labels = "a\"b:\xff\nversion:2";
+  fixture.profile.command = {"x\n", "\xed\xa0\x80"};
+  Fill(&fixture);
+  json report = json::parse(FormatJson(fixture.Build(), std::nullopt));
+  CHECK(report["profile"]["labels"]["version"] == "2");
+  CHECK(report["profile"]["command"][0] == "x\n");
+}
+
+TEST_CASE("Text fits 110 columns, whatever the names", "[formats]") {
+  std::string endless(500, 'x');
+  for (GroupBy by : {GroupBy::kModule, GroupBy::kTeam, GroupBy::kLibrary, GroupBy::kSite, GroupBy::kThread}) {
+    for (Metric metric : {Metric::kLive, Metric::kAllocated, Metric::kCount, Metric::kPeak}) {
+      for (bool brief : {false, true}) {
+        for (bool rules : {false, true}) {
+          ReportFixture fixture(rules ? kRules + endless + "::," + endless + "," + endless + "\n" : "");
+          Fill(&fixture);
+          fixture.AddLive(fixture.AddSite({kLibc, endless + "::f()@/opt/" + endless}), 100, 600'000,
+                          fixture.AddThread("a thread's name"));
+          fixture.AddLive(fixture.AddSite({kLibc, "y" + endless + "()@/opt/lib" + endless + ".so"}), 100, 700'000);
+          fixture.profile.host = endless;
+          fixture.profile.labels = "k:" + endless;
+          fixture.profile.warnings.push_back(endless + " " + endless);
+          ReportOptions options;
+          options.by = by;
+          options.metric = metric;
+          TextOptions text;
+          text.brief = brief;
+          text.top = 3;
+          std::string printed = FormatText(fixture.Build(options), text);
+          for (absl::string_view line : absl::StrSplit(printed, '\n')) {
+            INFO(std::string(line));
+            CHECK(DisplayWidth(line) <= kTextWidth);
+          }
+          CHECK(printed.find('\x1b') == std::string::npos);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Text always shows who, how much, the unattributed row, the method and the caution", "[formats]") {
+  ReportFixture fixture(kRules);
+  Fill(&fixture);
+  std::string text = FormatText(fixture.Build(), {});
+  CHECK(text.rfind("pay · pid 4242 · host pay-7f9c · glibc · up 52 min · running\n", 0) == 0);
+  for (const char* part : {"MODULE", "LIVE", "SHARE", ">10 MIN", "VIA", "\nunattributed", "platform/zlib",
+                           "first owned frame", "512 KiB", "421 samples", "losses 0", "triage aid, not an invoice",
+                           "  nobody::,MODULE,TEAM  # ", "rule owners.csv:2 billing:: → payments"}) {
+    INFO(part << "\n" << text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+  CHECK(text.find("rules init") == std::string::npos);
+}
+
+TEST_CASE("Without rules the last line says how to get some", "[formats]") {
+  ReportFixture fixture;
+  Fill(&fixture);
+  ReportOptions options;
+  options.profile_argument = "pay.cad";
+  std::string text = FormatText(fixture.Build(options), {});
+  std::string last = "next: cadastre rules init pay.cad > owners.csv\n";
+  CHECK(text.substr(text.size() - last.size()) == last);
+  CHECK(text.find("libnobody.so ?") != std::string::npos);
+}
+
+TEST_CASE("What cannot be trusted says so first", "[formats]") {
+  ReportFixture fixture(kRules);
+  fixture.AddLive(fixture.AddSite({kLibc, "billing::f()@/opt/app"}), 100, 600'000);
+  CHECK(FormatText(fixture.Build(), {}).rfind("unusable: 1 sample in 52 min, fewer than 200", 0) == 0);
+}
+
+TEST_CASE("Colour is only where it was asked for", "[formats]") {
+  ReportFixture fixture(kRules);
+  Fill(&fixture);
+  TextOptions colour;
+  colour.style.colour = true;
+  CHECK(FormatText(fixture.Build(), colour).find("\x1b[") != std::string::npos);
+}
+
+TEST_CASE("CSV quotes what RFC 4180 says and has the unattributed row", "[formats]") {
+  ReportFixture fixture(kRules);
+  Fill(&fixture);
+  std::string csv = FormatCsv(fixture.Build(), std::nullopt);
+  CHECK(csv.rfind("module,team,live_bytes,live_bytes_stderr,share_pct,", 0) == 0);
+  CHECK(csv.find("\n\"quoted, module\",\"the \"\"team\"\"\",524000,") != std::string::npos);
+  CHECK(csv.find("\nunattributed,,10480000,") != std::string::npos);
+  std::vector<std::string> lines = absl::StrSplit(csv, '\n', absl::SkipEmpty());
+  CHECK(lines.size() == 5);
+}
+
+TEST_CASE("Markdown cells cannot break the table", "[formats]") {
+  ReportFixture fixture("billing::,a|b,<team>\n");
+  Fill(&fixture);
+  std::string markdown = FormatMarkdown(fixture.Build(), std::nullopt);
+  CHECK(markdown.find("| a\\|b | &lt;team> | ") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace cadastre

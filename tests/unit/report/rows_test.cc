@@ -1,0 +1,137 @@
+// The sums: rows that do not add up to the total would be a cadastre with a hole in it.
+#include "report/rows.h"
+
+#include <random>
+
+#include "tests/unit/report/report_fixture.h"
+
+namespace cadastre {
+namespace {
+
+constexpr char kRules[] =
+    "billing::,billing,payments\n"
+    "search::,search,discovery\n"
+    "index::,search.index,discovery\n"
+    "thread:worker-,workers,core\n";
+constexpr char kLibc[] = "malloc@/lib/libc.so.6";
+
+void AddRandomSites(ReportFixture* fixture, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const char* owners[] = {"billing::Add()@/opt/app", "search::Find()@/opt/app", "index::Put()@/opt/app",
+                          "helper@/opt/libhelper.so", kLibc};
+  uint32_t threads[] = {0, fixture->AddThread("worker-1"), fixture->AddThread("worker-2"), fixture->AddThread("main")};
+  for (int i = 0; i < 50; i++) {
+    uint32_t site = fixture->AddSite({kLibc, owners[random() % 5], "main" + std::to_string(i) + "@/lib/libc.so.6"});
+    for (uint64_t n = random() % 20; n > 0; n--) {
+      uint64_t size = 1 + random() % 100000;
+      fixture->AddLive(site, size, size + random() % 500000, threads[random() % 4], random() % 3'000'000'000'000);
+      if (random() % 2 == 0) fixture->AddFreed(site, size, size + random() % 500000);
+    }
+  }
+}
+
+TEST_CASE("Modules and unattributed add up to the total, and so do teams, libraries, threads and sites", "[rows]") {
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    ReportFixture fixture(kRules);
+    AddRandomSites(&fixture, seed);
+    Report report = fixture.Build();
+    uint64_t live = 0, allocated = 0, peak = 0;
+    for (const LiveSample& sample : fixture.profile.live) live += sample.weight_bytes;
+    for (const Site& site : fixture.profile.sites) {
+      allocated += site.allocated_bytes;
+      peak += site.bytes_at_peak;
+    }
+    Tally modules = report.unattributed.tally, teams, libraries, sites, threads;
+    for (const Row& row : report.modules) modules.Add(row.tally);
+    for (const Row& row : report.teams) teams.Add(row.tally);
+    for (const Row& row : report.libraries) libraries.Add(row.tally);
+    for (const Row& row : report.threads) threads.Add(row.tally);
+    for (const SiteRow& row : report.sites) sites.Add(row.tally);
+    CHECK(report.totals.live_bytes == live);
+    CHECK(report.totals.allocated_bytes == allocated);
+    CHECK(report.totals.peak_bytes == peak);
+    for (const Tally* tally : {&modules, &teams, &libraries, &sites}) {
+      CHECK(tally->live_bytes == live);
+      CHECK(tally->allocated_bytes == allocated);
+      CHECK(tally->peak_bytes == peak);
+      CHECK(tally->live_samples == fixture.profile.live.size());
+    }
+    CHECK(threads.live_bytes == live);
+  }
+}
+
+TEST_CASE("Rows are ranked by the metric that was asked for", "[rows]") {
+  ReportFixture fixture(kRules);
+  uint32_t keeps = fixture.AddSite({kLibc, "billing::Add()@/opt/app"}),
+           churns = fixture.AddSite({kLibc, "search::Find()@/opt/app"});
+  fixture.AddLive(keeps, 1000, 500000);
+  fixture.AddLive(churns, 10, 400000);
+  fixture.AddFreed(churns, 1000, 900000);
+  auto first = [&](Metric metric) {
+    ReportOptions options;
+    options.metric = metric;
+    return fixture.Build(options).modules[0].name;
+  };
+  CHECK(first(Metric::kLive) == "billing");
+  CHECK(first(Metric::kAllocated) == "search");
+  CHECK(first(Metric::kCount) == "search");  // 40000 blocks of 10 bytes against 500
+  CHECK(first(Metric::kPeak) == "billing");
+}
+
+TEST_CASE("Old memory is counted against the threshold, and not at all in a young process", "[rows]") {
+  ReportFixture fixture(kRules);
+  uint32_t site = fixture.AddSite({kLibc, "billing::Add()@/opt/app"});
+  fixture.profile.duration_ns = 3600'000'000'000;
+  fixture.AddLive(site, 100, 1000, 0, 3600'000'000'000 - 599'000'000'000);
+  fixture.AddLive(site, 100, 2000, 0, 3600'000'000'000 - 601'000'000'000);
+  fixture.AddLive(site, 100, 4000, 0, 0);
+  CHECK(fixture.Build().older_than_s == 600);
+  CHECK(fixture.Build().modules[0].tally.old_bytes == 6000);
+  ReportOptions hour;
+  hour.older_than_s = 3600;
+  CHECK(fixture.Build(hour).modules[0].tally.old_bytes == 4000);
+  fixture.profile.duration_ns = 60'000'000'000;
+  CHECK(fixture.Build().older_than_s == 0);
+}
+
+TEST_CASE("A thread rule moves the live samples of its threads, and the volume with the most of them", "[rows]") {
+  ReportFixture fixture(kRules);
+  uint32_t site = fixture.AddSite({kLibc, "pool@/opt/libpool.so"});
+  uint32_t worker = fixture.AddThread("worker-1"), other = fixture.AddThread("main");
+  fixture.AddLive(site, 100, 3000, worker);
+  fixture.AddLive(site, 100, 1000, other);
+  fixture.AddFreed(site, 100, 10000);
+  Report report = fixture.Build();
+  REQUIRE(report.modules.size() == 1);
+  CHECK(report.modules[0].name == "workers");
+  CHECK(report.modules[0].tally.live_bytes == 3000);
+  CHECK(report.modules[0].tally.allocated_bytes == 14000);
+  CHECK(report.unattributed.tally.live_bytes == 1000);
+  CHECK(report.unattributed.tally.allocated_bytes == 0);
+}
+
+TEST_CASE("Workers of one pool are one row", "[rows]") {
+  ReportFixture fixture(kRules);
+  uint32_t site = fixture.AddSite({kLibc, "billing::Add()@/opt/app"});
+  fixture.AddLive(site, 100, 1000, fixture.AddThread("http-nio-8080-exec-1"));
+  fixture.AddLive(site, 100, 1000, fixture.AddThread("http-nio-8080-exec-12"));
+  fixture.AddLive(site, 100, 1000, fixture.AddThread("http-nio-9090-exec-1"));
+  Report report = fixture.Build();
+  REQUIRE(report.threads.size() == 2);
+  CHECK(report.threads[0].name == "http-nio-8080-exec-*");
+  CHECK(report.threads[0].tally.live_bytes == 2000);
+}
+
+TEST_CASE("Unattributed memory brings rules to add, the heaviest first", "[rows]") {
+  ReportFixture fixture(kRules);
+  fixture.AddLive(fixture.AddSite({kLibc, "a::x()@/opt/liba.so"}), 100, 1000);
+  fixture.AddLive(fixture.AddSite({kLibc, "plain_c@/opt/libb.so.2"}), 100, 5000);
+  Report report = fixture.Build();
+  REQUIRE(report.suggestions.size() == 2);
+  CHECK(report.suggestions[0].prefix == "lib:libb.so");
+  CHECK(report.suggestions[0].live_bytes == 5000);
+  CHECK(report.suggestions[1].prefix == "a::");
+}
+
+}  // namespace
+}  // namespace cadastre

@@ -1,0 +1,70 @@
+// A number from a profile that cannot be trusted is worse than none: each reason, and that it does not fire without
+// one.
+#include "report/trust.h"
+
+#include "tests/support/catch.h"
+
+namespace cadastre {
+namespace {
+
+Profile GoodProfile() {
+  Profile profile;
+  profile.interval_bytes = 512 * 1024;
+  profile.recorded_samples = 1000;
+  profile.duration_ns = 312'000'000'000;
+  profile.allocator = "libc.so.6";
+  profile.libraries.resize(3);
+  profile.libraries[1].path = "/opt/lib/cadastre/libcadastre.so";
+  profile.libraries[1].cadastre = true;
+  profile.libraries[2].path = "/usr/lib/libjemalloc.so.2";
+  return profile;
+}
+
+TEST_CASE("Enough samples without losses are trusted", "[trust]") {
+  Trust trust = JudgeProfile(GoodProfile(), 200);
+  CHECK(trust.usable);
+  CHECK(trust.reason == "");
+}
+
+TEST_CASE("Too few samples are not, except where every allocation counts", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.recorded_samples = 199;
+  CHECK(JudgeProfile(profile, 200).reason ==
+        "unusable: 199 samples in 312 s, fewer than 200; a smaller interval= or a longer run gives more");
+  CHECK(JudgeProfile(profile, 100).usable);
+  profile.interval_bytes = 1;
+  CHECK(JudgeProfile(profile, 200).usable);
+  profile.recorded_samples = 0;
+  CHECK(JudgeProfile(profile, 200).reason == "unusable: 0 samples in 312 s");
+}
+
+TEST_CASE("An allocator in front of Cadastre is named", "[trust]") {
+  Profile profile = GoodProfile();
+  std::swap(profile.libraries[1], profile.libraries[2]);
+  profile.recorded_samples = 0;
+  CHECK(JudgeProfile(profile, 200).reason ==
+        "unusable: 0 samples in 312 s; libjemalloc.so.2 serves malloc before Cadastre");
+}
+
+TEST_CASE("Another allocator than the expected one makes a profile unusable", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.expect = "jemalloc";
+  CHECK(JudgeProfile(profile, 200).reason ==
+        "unusable: 1,000 samples in 312 s; malloc is served by libc.so.6, expected jemalloc");
+  profile.allocator = "libjemalloc.so.2";
+  CHECK(JudgeProfile(profile, 200).usable);
+}
+
+TEST_CASE("Losses over one percent make a profile unusable, smaller ones are told", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.losses.dropped_samples = 10;  // 10 of 1010: 0.99 %
+  Trust trust = JudgeProfile(profile, 200);
+  CHECK(trust.usable);
+  REQUIRE(trust.warnings.size() == 1);
+  profile.losses.dropped_samples = 11;  // 11 of 1011: 1.09 %
+  CHECK_FALSE(JudgeProfile(profile, 200).usable);
+  CHECK(LossShare(profile) == Approx(11.0 / 1011));
+}
+
+}  // namespace
+}  // namespace cadastre
