@@ -1,21 +1,26 @@
 // The profile: the one file in which the target process, the symbolizer and the report meet.
 //
-// Purpose      Live state of a recorded process (not a log), written by libcadastre.so into a MAP_SHARED file and readable
+// Purpose      Live state of a recorded process (not a log), written by libcadastre.so into a MAP_SHARED file and
+// readable
 //              at any moment from outside: while the process runs, after it exits, after SIGKILL.
 // Units        Bytes, nanoseconds, and "milli-blocks" where a count is an estimate (see SiteRecord::count_fixed).
 // Byte order   Little-endian, x86-64 only. Every structure has a fixed size that is asserted below.
 // Writers      The target. From outside, `cadastre` writes only Header::control and Header::outcome.
 // Trust        The target never reads an offset or an index back from the file. A reader must trust nothing:
 //              every index and length is bounds-checked before use.
-// Thread- and signal-safety: plain data; each record carries a state word that says whether it is whole (see RecordState).
+// Thread- and signal-safety: plain data; each record carries a state word that says whether it is whole (see
+// RecordState).
 //
+// clang-format off
 // Drawing:
 //   0        4096                                                                             Header::file_bytes
 //   ┌────────┬──────────┬────────────┬──────────┬─────────┬──────────┬─────────┬──────────────┐
 //   │ Header │ strings  │ libraries  │ threads  │ buffers │  sites   │ frames  │ live samples │   sparse; each region is
 //   └────────┴──────────┴────────────┴──────────┴─────────┴──────────┴─────────┴──────────────┘   page aligned
-// A region is an array of fixed-size records (strings: 8-byte units, frames: 8-byte words). Records never move. A record that
-// was never written is all zero bytes, so "not there yet" needs no cursor: readers scan a region and skip state 0.
+// clang-format on
+// A region is an array of fixed-size records (strings: 8-byte units, frames: 8-byte words). Records never move. A
+// record that was never written is all zero bytes, so "not there yet" needs no cursor: readers scan a region and skip
+// state 0.
 //
 // Example (a reader):
 //   const Header* h = ...mapped file...;
@@ -33,7 +38,7 @@ inline constexpr char kMagic[8] = {'C', 'A', 'D', 'A', 'S', 'T', 'R', 'E'};
 inline constexpr uint32_t kVersion = 1;
 inline constexpr uint64_t kPageBytes = 4096;
 
-// ---- Regions ---------------------------------------------------------------------------------------------------------
+// ---- Regions ------------------------------------------------------------------------------------
 
 enum RegionKind : uint32_t {
   kRegionStrings = 0,
@@ -43,8 +48,8 @@ enum RegionKind : uint32_t {
   kRegionSites = 4,
   kRegionFrames = 5,
   kRegionLive = 6,
-  kRegionCount = 7,    // what the interposer writes
-  kRegionSymbols = 7,  // appended by `cadastre symbolize`; its bytes are defined in symbolizer/symbol_block.h
+  kRegionCount = 7,      // what the interposer writes
+  kRegionSymbols = 7,    // appended by `cadastre symbolize`; its bytes are defined in symbolizer/symbol_block.h
   kRegionCapacity = 16,  // room in the header for regions of later versions
 };
 
@@ -56,18 +61,18 @@ struct Region {
 };
 static_assert(sizeof(Region) == 24);
 
-// ---- Record states ---------------------------------------------------------------------------------------------------
+// ---- Record states ------------------------------------------------------------------------------
 // The state word of a record is the last thing written when it appears and the first thing changed when it goes.
 //   kFree (0)   never used, or given back
 //   kWriting    a writer is inside: skip (a process killed here leaves this for ever; it is counted as torn)
 //   kReady      whole
-// LiveRecord::state also carries a generation in the upper 30 bits, so that a reader which copies a slot while it is reused
-// sees the state change between its two reads: read state, copy, read state again, compare.
+// LiveRecord::state also carries a generation in the upper 30 bits, so that a reader which copies a slot while it is
+// reused sees the state change between its two reads: read state, copy, read state again, compare.
 enum RecordState : uint32_t { kFree = 0, kWriting = 1, kReady = 2, kStateMask = 3 };
 
-// ---- Strings ---------------------------------------------------------------------------------------------------------
-// A string is named by the index of its first 8-byte unit in the strings region; 0 is the empty string (unit 0 is not used).
-// Layout: StringHeader, then `length` bytes, not NUL-terminated, padded with zeros to the next unit.
+// ---- Strings ------------------------------------------------------------------------------------
+// A string is named by the index of its first 8-byte unit in the strings region; 0 is the empty string (unit 0 is not
+// used). Layout: StringHeader, then `length` bytes, not NUL-terminated, padded with zeros to the next unit.
 struct StringHeader {
   uint32_t length;
   uint32_t check;  // StringCheck(bytes); written last. A string whose check does not match is torn: "".
@@ -84,9 +89,9 @@ constexpr uint32_t StringCheck(const char* bytes, uint64_t length) {
   return hash == 0 ? 1 : hash;
 }
 
-// ---- Libraries -------------------------------------------------------------------------------------------------------
-// One loaded ELF file. Named by index; index 0 is not used. A library that was unloaded keeps its record: frames captured
-// while it was there go on naming it, also when another library now lies at the same addresses.
+// ---- Libraries ----------------------------------------------------------------------------------
+// One loaded ELF file. Named by index; index 0 is not used. A library that was unloaded keeps its record: frames
+// captured while it was there go on naming it, also when another library now lies at the same addresses.
 struct LibraryRecord {
   uint32_t state;            // RecordState
   uint32_t path;             // string; empty for the vDSO and for a file whose name is not known
@@ -103,15 +108,22 @@ struct LibraryRecord {
 static_assert(sizeof(LibraryRecord) == 112);
 enum LibraryFlags : uint32_t { kLibraryIsExecutable = 1, kLibraryIsVdso = 2, kLibraryIsCadastre = 4 };
 
-// ---- Frames ----------------------------------------------------------------------------------------------------------
+// ---- Frames -------------------------------------------------------------------------------------
 // One 64-bit word. The top 4 bits say what it is; ASLR and unloading do not change its meaning.
 //   kFrameReturn    [63:60] tag | [59:40] library index | [39:0] ELF virtual address of the RETURN address.
 //                   Look up address-1: the call is what is on the stack, not the instruction after it.
 //   kFrameExact     same fields, address of the instruction itself (a frame interrupted by a signal). Look up as it is.
 //   kFrameUnknown   [63:60] tag | [59:0] absolute return address in no known library (JIT code, unmapped)
 //   kFrameUnknownExact  the same, exact
-//   kFrameJava      [63:60] tag | [59:28] string index of "package.Class.method" | [27:24] JavaFrameKind | [23:0] line or 0
-enum FrameTag : uint64_t { kFrameReturn = 1, kFrameExact = 2, kFrameUnknown = 3, kFrameUnknownExact = 4, kFrameJava = 5 };
+//   kFrameJava      [63:60] tag | [59:28] string index of "package.Class.method" | [27:24] JavaFrameKind | [23:0] line
+//   or 0
+enum FrameTag : uint64_t {
+  kFrameReturn = 1,
+  kFrameExact = 2,
+  kFrameUnknown = 3,
+  kFrameUnknownExact = 4,
+  kFrameJava = 5
+};
 inline constexpr int kFrameTagShift = 60;
 inline constexpr int kFrameLibraryShift = 40;
 inline constexpr uint64_t kFrameLibraryLimit = 1ull << 20;
@@ -122,15 +134,17 @@ constexpr uint64_t FrameTagOf(uint64_t frame) { return frame >> kFrameTagShift; 
 constexpr uint64_t FrameLibraryOf(uint64_t frame) { return (frame >> kFrameLibraryShift) & (kFrameLibraryLimit - 1); }
 constexpr uint64_t FrameAddressOf(uint64_t frame) { return frame & kFrameAddressMask; }
 constexpr uint64_t MakeLibraryFrame(FrameTag tag, uint64_t library, uint64_t address) {
-  return (static_cast<uint64_t>(tag) << kFrameTagShift) | (library << kFrameLibraryShift) | (address & kFrameAddressMask);
+  return (static_cast<uint64_t>(tag) << kFrameTagShift) | (library << kFrameLibraryShift) |
+         (address & kFrameAddressMask);
 }
 constexpr uint64_t MakeUnknownFrame(FrameTag tag, uint64_t pc) {
   return (static_cast<uint64_t>(tag) << kFrameTagShift) | (pc & kFramePayloadMask);
 }
 
-// ---- Sites -----------------------------------------------------------------------------------------------------------
-// One distinct stack (and kind). Named by index; index 0 is not used; index 1 is always "[stack table full]" (no frames).
-// Allocation counters here are what thread buffers have been applied to; the truth is site + pending deltas of all buffers.
+// ---- Sites --------------------------------------------------------------------------------------
+// One distinct stack (and kind). Named by index; index 0 is not used; index 1 is always "[stack table full]" (no
+// frames). Allocation counters here are what thread buffers have been applied to; the truth is site + pending deltas of
+// all buffers.
 struct SiteRecord {
   uint32_t state;        // RecordState
   uint32_t frame_count;  // leaf first
@@ -140,12 +154,13 @@ struct SiteRecord {
   uint32_t flags;        // SiteFlags
   // Everything allocated so far at this site (applied part):
   uint64_t samples;
-  uint64_t count_fixed;      // estimated blocks, in 1/65536 block
-  uint64_t allocated_bytes;  // estimated bytes = sum of weights
-  double allocated_variance; // sum of w(w-S), bytes^2
+  uint64_t count_fixed;       // estimated blocks, in 1/65536 block
+  uint64_t allocated_bytes;   // estimated bytes = sum of weights
+  double allocated_variance;  // sum of w(w-S), bytes^2
   // Live bytes now and when the whole process was at its peak. Rule: if peak_epoch == Header::peak_epoch the value is
-  // live_at_peak_bytes, else nothing changed here since the peak and it is live_bytes. Kept lock-free, so a few racing samples
-  // may be counted on either side of the peak. A reader that wants live bytes sums live records; live_bytes serves the peak.
+  // live_at_peak_bytes, else nothing changed here since the peak and it is live_bytes. Kept lock-free, so a few racing
+  // samples may be counted on either side of the peak. A reader that wants live bytes sums live records; live_bytes
+  // serves the peak.
   int64_t live_bytes;
   int64_t live_at_peak_bytes;
   uint64_t peak_epoch;
@@ -164,7 +179,7 @@ enum SiteFlags : uint32_t {
 };
 inline constexpr uint32_t kSiteOverflow = 1;  // the site "[stack table full]"
 
-// ---- Threads ---------------------------------------------------------------------------------------------------------
+// ---- Threads ------------------------------------------------------------------------------------
 // One thread that ever gave a sample. Named by index; 0 = not known.
 struct ThreadRecord {
   uint32_t state;     // RecordState
@@ -174,11 +189,11 @@ struct ThreadRecord {
 };
 static_assert(sizeof(ThreadRecord) == 32);
 
-// ---- Thread buffers --------------------------------------------------------------------------------------------------
-// A ring of commutative deltas, one producer. Pending = deltas [tail, head). Written: delta, then head. Applied by the owner:
-// for each delta and each of its 4 counters: redo = {tail, field, old, new}; CAS(site.field, old -> new); then tail+1.
-// A reader that finds redo.armed == 1 and redo.tail == tail knows: fields below redo.field are applied; field redo.field is applied
-// if the site's value differs from redo.old_value; the others are still to be added.
+// ---- Thread buffers -----------------------------------------------------------------------------
+// A ring of commutative deltas, one producer. Pending = deltas [tail, head). Written: delta, then head. Applied by the
+// owner: for each delta and each of its 4 counters: redo = {tail, field, old, new}; CAS(site.field, old -> new); then
+// tail+1. A reader that finds redo.armed == 1 and redo.tail == tail knows: fields below redo.field are applied; field
+// redo.field is applied if the site's value differs from redo.old_value; the others are still to be added.
 struct Delta {
   uint32_t site;
   uint32_t samples;
@@ -188,7 +203,13 @@ struct Delta {
 };
 static_assert(sizeof(Delta) == 32);
 
-enum DeltaField : uint32_t { kDeltaSamples = 0, kDeltaCount = 1, kDeltaBytes = 2, kDeltaVariance = 3, kDeltaFields = 4 };
+enum DeltaField : uint32_t {
+  kDeltaSamples = 0,
+  kDeltaCount = 1,
+  kDeltaBytes = 2,
+  kDeltaVariance = 3,
+  kDeltaFields = 4
+};
 
 struct Redo {
   uint32_t armed;
@@ -215,22 +236,22 @@ struct BufferRecord {
 };
 static_assert(sizeof(BufferRecord) == 1024);
 
-// ---- Live samples ----------------------------------------------------------------------------------------------------
-// A sampled block that is not freed yet. Written: state=kWriting|generation, fields, state=kReady|generation. Freed: state CASed to kFree
-// with the next generation before the real free runs.
+// ---- Live samples -------------------------------------------------------------------------------
+// A sampled block that is not freed yet. Written: state=kWriting|generation, fields, state=kReady|generation. Freed:
+// state CASed to kFree with the next generation before the real free runs.
 struct LiveRecord {
-  uint32_t state;   // (generation << 2) | RecordState
+  uint32_t state;  // (generation << 2) | RecordState
   uint32_t site;
   uint64_t address;
-  uint64_t size;    // bytes the caller asked for
-  uint64_t weight;  // bytes this sample stands for: S/(1-exp(-S/R)), rounded; == size in exact mode
-  uint64_t time_ns; // allocated at, since Header::start_monotonic_ns
+  uint64_t size;     // bytes the caller asked for
+  uint64_t weight;   // bytes this sample stands for: S/(1-exp(-S/R)), rounded; == size in exact mode
+  uint64_t time_ns;  // allocated at, since Header::start_monotonic_ns
   uint32_t thread;
   uint32_t reserved;
 };
 static_assert(sizeof(LiveRecord) == 48);
 
-// ---- Header ----------------------------------------------------------------------------------------------------------
+// ---- Header -------------------------------------------------------------------------------------
 
 enum RunState : uint32_t {
   kRunStarting = 0,
@@ -240,7 +261,7 @@ enum RunState : uint32_t {
 };
 enum StopReason : uint32_t {
   kStopNone = 0,
-  kStopFileFull = 1,       // no space left on the file system, or the size limit
+  kStopFileFull = 1,  // no space left on the file system, or the size limit
   kStopNoRealAllocator = 2,
   kStopInternal = 3,
 };
@@ -252,7 +273,8 @@ enum EndKind : uint32_t {
   kEndExec = 4,     // replaced by another program
 };
 
-// Written from outside by `cadastre pause|resume|set`; the target reads it when a thread's countdown ends (at most every 1 MiB).
+// Written from outside by `cadastre pause|resume|set`; the target reads it when a thread's countdown ends (at most
+// every 1 MiB).
 struct Control {
   uint32_t paused;
   uint32_t reserved;
@@ -273,19 +295,19 @@ static_assert(sizeof(Outcome) == 32);
 
 // Losses. Every one is shown by the report. Monotonic; relaxed atomic adds.
 struct Counters {
-  uint64_t samples;                // recorded
-  uint64_t dropped_live_full;      // no live slot or index room: the block is not in the profile
-  uint64_t dropped_buffer_full;    // no thread buffer could be had: volume not counted
-  uint64_t sites_overflowed;       // samples charged to "[stack table full]"
-  uint64_t stacks_truncated;       // samples whose stack is cut (see SiteFlags)
-  uint64_t missed_frees;           // a new block lay where a recorded one had been: its free was not seen
-  uint64_t nested_skipped;         // allocations made while this thread was inside a hook (signal handlers)
+  uint64_t samples;              // recorded
+  uint64_t dropped_live_full;    // no live slot or index room: the block is not in the profile
+  uint64_t dropped_buffer_full;  // no thread buffer could be had: volume not counted
+  uint64_t sites_overflowed;     // samples charged to "[stack table full]"
+  uint64_t stacks_truncated;     // samples whose stack is cut (see SiteFlags)
+  uint64_t missed_frees;         // a new block lay where a recorded one had been: its free was not seen
+  uint64_t nested_skipped;       // allocations made while this thread was inside a hook (signal handlers)
   uint64_t strings_full;
   uint64_t threads_full;
   uint64_t libraries_full;
-  uint64_t interval_doublings;     // because memory ran short
-  uint64_t frees;                  // recorded blocks that were freed
-  uint64_t dropped_weight_bytes;   // sum of the weights of dropped samples
+  uint64_t interval_doublings;    // because memory ran short
+  uint64_t frees;                 // recorded blocks that were freed
+  uint64_t dropped_weight_bytes;  // sum of the weights of dropped samples
   uint64_t reserved[19];
 };
 static_assert(sizeof(Counters) == 256);
@@ -299,34 +321,34 @@ struct Header {
   uint32_t run_state;    // RunState
   uint32_t stop_reason;  // StopReason
   uint32_t pid;
-  uint64_t pid_namespace;          // inode of /proc/self/ns/pid; 0 = not known
-  uint64_t process_start_ticks;    // field 22 of /proc/self/stat; 0 = not known. With pid: is it still the same process?
-  uint64_t start_realtime_ns;      // first sample's moment is later; this is when recording was armed (process start)
-  uint64_t start_monotonic_ns;     // CLOCK_MONOTONIC at the same moment
-  uint8_t session_id[16];          // random
-  uint64_t interval_bytes;         // at start; 1 = exact mode
-  uint64_t seed;                   // 0 = random
-  uint64_t memory_bytes;           // memory=
-  uint32_t exe;                    // string: path of /proc/self/exe
-  uint32_t command;                // string: arguments, NUL-separated, as `command=` allows
-  uint32_t host;                   // string
-  uint32_t labels;                 // string: "K:V" pairs, newline-separated
-  uint32_t allocator;              // string: file name of the library whose malloc serves the calls
-  uint32_t allocator_path;         // string: its path
-  uint32_t expect;                 // string: `expect=`
-  uint32_t options;                // string: CADASTRE_OPTIONS as read
-  uint64_t live_total_bytes;       // sum of weights of live samples now (relaxed)
-  uint64_t peak_total_bytes;       // highest value of it
-  uint64_t peak_epoch;             // counts peaks; see SiteRecord
-  uint64_t peak_ns;                // when, since start_monotonic_ns
+  uint64_t pid_namespace;        // inode of /proc/self/ns/pid; 0 = not known
+  uint64_t process_start_ticks;  // field 22 of /proc/self/stat; 0 = not known. With pid: is it still the same process?
+  uint64_t start_realtime_ns;    // first sample's moment is later; this is when recording was armed (process start)
+  uint64_t start_monotonic_ns;   // CLOCK_MONOTONIC at the same moment
+  uint8_t session_id[16];        // random
+  uint64_t interval_bytes;       // at start; 1 = exact mode
+  uint64_t seed;                 // 0 = random
+  uint64_t memory_bytes;         // memory=
+  uint32_t exe;                  // string: path of /proc/self/exe
+  uint32_t command;              // string: arguments, NUL-separated, as `command=` allows
+  uint32_t host;                 // string
+  uint32_t labels;               // string: "K:V" pairs, newline-separated
+  uint32_t allocator;            // string: file name of the library whose malloc serves the calls
+  uint32_t allocator_path;       // string: its path
+  uint32_t expect;               // string: `expect=`
+  uint32_t options;              // string: CADASTRE_OPTIONS as read
+  uint64_t live_total_bytes;     // sum of weights of live samples now (relaxed)
+  uint64_t peak_total_bytes;     // highest value of it
+  uint64_t peak_epoch;           // counts peaks; see SiteRecord
+  uint64_t peak_ns;              // when, since start_monotonic_ns
   // A copy made by `cadastre snapshot`, `run` or `watch` fills these; zero in the live file.
   uint32_t is_snapshot;
   uint32_t reserved0;
   uint64_t snapshot_begin_realtime_ns;  // the copy window
   uint64_t snapshot_end_realtime_ns;
-  uint64_t snapshot_rss_bytes;          // VmRSS of the target at that moment; 0 = not known
-  uint64_t last_sample_ns;         // time of the newest sample, since start_monotonic_ns
-  char label[64];                  // the snapshot's label, NUL-padded
+  uint64_t snapshot_rss_bytes;  // VmRSS of the target at that moment; 0 = not known
+  uint64_t last_sample_ns;      // time of the newest sample, since start_monotonic_ns
+  char label[64];               // the snapshot's label, NUL-padded
   Region regions[kRegionCapacity];
   Control control;
   Outcome outcome;
