@@ -1,5 +1,6 @@
-// A library with known functions at known lines, for symbolizer_test.cc: it is built once with debug information and then stripped,
-// linked to a debug file, given mini debug information, and compressed. The test looks for lines by the words in their comments.
+// A library with known functions at known lines, for symbolizer_test.cc: it is built once with debug information and
+// then stripped, linked to a debug file, given mini debug information, and compressed. The test looks for lines by the
+// words in their comments.
 #include <stdint.h>
 
 extern "C" __attribute__((noinline)) void* GoldenReturnAddress() {
