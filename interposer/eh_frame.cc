@@ -219,18 +219,22 @@ bool FindFrameTable(const LibraryEntry& library, uint64_t pc, FrameTable* table)
     int32_t start, fde;  // relative to the header
   };
   if (!cursor.ok || count == 0 || count > static_cast<uint64_t>(bounds.high - cursor.at) / sizeof(Row)) return false;
-  auto* rows = reinterpret_cast<const Row*>(cursor.at);
+  auto row_at = [rows = cursor.at](uint64_t index) {  // copied: a damaged header may not be aligned
+    Row row;
+    __builtin_memcpy(&row, rows + index * sizeof(Row), sizeof(Row));
+    return row;
+  };
   uint64_t low = 0, high = count;  // the last row that starts at or before pc lies in [low - 1, high - 1]
   while (low < high) {
     uint64_t middle = low + (high - low) / 2;
-    if (header + static_cast<uint64_t>(static_cast<int64_t>(rows[middle].start)) <= pc) {
+    if (header + static_cast<uint64_t>(static_cast<int64_t>(row_at(middle).start)) <= pc) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
   if (low == 0) return false;
-  uint64_t fde = header + static_cast<uint64_t>(static_cast<int64_t>(rows[low - 1].fde));
+  uint64_t fde = header + static_cast<uint64_t>(static_cast<int64_t>(row_at(low - 1).fde));
   if (!bounds.Contains(fde) || !ReadFde(reinterpret_cast<const uint8_t*>(fde), bounds, table)) return false;
   return pc >= table->start && pc < table->end;
 }

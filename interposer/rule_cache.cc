@@ -85,11 +85,10 @@ void RuleCacheInsert(uint64_t pc, bool exact, const CachedRule& cached) {
     target = &first[(hash >> 32) % kProbes];
     if (!Claim(target, target->key.load(std::memory_order_relaxed))) return;
   }
-  // The claim must be visible before the words change, the words before the key.
-  std::atomic_thread_fence(std::memory_order_release);
-  target->rule.store(cached.rule, std::memory_order_relaxed);
-  target->frame.store(cached.frame, std::memory_order_relaxed);
-  target->owner.store(cached.owner, std::memory_order_relaxed);
+  // Release, so that whoever sees one of the new words sees the claim too, and throws away what it read.
+  target->rule.store(cached.rule, std::memory_order_release);
+  target->frame.store(cached.frame, std::memory_order_release);
+  target->owner.store(cached.owner, std::memory_order_release);
   target->key.store(key, std::memory_order_release);
 }
 

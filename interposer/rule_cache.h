@@ -88,10 +88,10 @@ __attribute__((always_inline)) inline bool RuleCacheFind(uint64_t pc, bool exact
     uint64_t found = entry.key.load(std::memory_order_acquire);
     if (found == 0) return false;
     if (found != key) continue;
-    cached->rule = entry.rule.load(std::memory_order_relaxed);
-    cached->frame = entry.frame.load(std::memory_order_relaxed);
-    cached->owner = entry.owner.load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    // Acquire, so that the key is read again after them.
+    cached->rule = entry.rule.load(std::memory_order_acquire);
+    cached->frame = entry.frame.load(std::memory_order_acquire);
+    cached->owner = entry.owner.load(std::memory_order_acquire);
     if (entry.key.load(std::memory_order_relaxed) != key) return false;
     return true;
   }

@@ -30,17 +30,19 @@ class StackMemory {
   // False if too little room is left below sp, or it cannot be told.
   bool Start(uint64_t sp, const StackBounds& thread_stack) {
     thread_stack_ = thread_stack;
-    low_ = high_ = first_low_ = first_high_ = 0;
+    first_start_ = first_high_ = start_ = high_ = 0;
     if (!Switch(sp)) return false;
-    first_low_ = low_;
     if (!probing_) return sp - thread_stack.low >= kMinimumStackBytes;
     return IsReadable((sp - kMinimumStackBytes) & ~kPageMask, (sp + kPageMask) & ~kPageMask);
   }
 
   // The walk goes on at sp, perhaps on another stack (a signal frame was crossed).
   bool Switch(uint64_t sp) {
-    if (high_ > first_high_) first_high_ = high_;
-    low_ = sp - kRedZoneBytes;
+    if (first_high_ == 0) {
+      first_start_ = start_;
+      first_high_ = high_;
+    }
+    start_ = low_ = sp - kRedZoneBytes;
     probing_ = !(thread_stack_.low != 0 && sp >= thread_stack_.low && sp < thread_stack_.high);
     high_ = probing_ ? sp & ~kPageMask : thread_stack_.high;
     return !probing_ || Probe(sp + sizeof(uint64_t));
@@ -59,11 +61,8 @@ class StackMemory {
   // Also what the walk has left behind, for libunwind, which starts again at the leaf.
   bool ReadAgain(uint64_t address, uint64_t* value) {
     if (Read(address, value)) return true;
-    bool first =
-        (address & 7) == 0 && address >= first_low_ && address <= first_high_ - sizeof(uint64_t) && first_high_ != 0;
-    bool current = (address & 7) == 0 && !probing_ && address >= thread_stack_.low && address >= first_low_ &&
-                   address <= thread_stack_.high - sizeof(uint64_t);
-    if (!first && !current) return false;
+    const bool known = IsWithin(address, start_, high_) || IsWithin(address, first_start_, first_high_);
+    if ((address & 7) != 0 || !known) return false;
     *value = Load(address);
     return true;
   }
@@ -83,6 +82,10 @@ class StackMemory {
 #else
     return *reinterpret_cast<const volatile uint64_t*>(address);
 #endif
+  }
+
+  static bool IsWithin(uint64_t address, uint64_t start, uint64_t end) {
+    return end >= sizeof(uint64_t) && address >= start && address <= end - sizeof(uint64_t);
   }
 
   static bool IsReadable(uint64_t start, uint64_t end) {
@@ -106,8 +109,9 @@ class StackMemory {
   }
 
   StackBounds thread_stack_;
-  uint64_t low_, high_;              // what Read may touch now; grows while probing
-  uint64_t first_low_, first_high_;  // the stack that the walk began on
+  uint64_t low_, high_;                // what Read may touch now: low_ rises with the walk, high_ while probing
+  uint64_t start_;                     // where the walk came onto this stack
+  uint64_t first_start_, first_high_;  // the stack that it began on, once it has left it
   bool probing_;
 };
 

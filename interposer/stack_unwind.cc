@@ -32,7 +32,7 @@ unw_accessors_t g_accessors;
 struct Context {
   const EntryRegisters* registers;
   StackMemory* memory;
-  uint64_t tables_start, tables_end;  // of the library that the current pc lies in
+  LibraryEntry library;  // that the current pc lies in; end == 0: none yet
 };
 
 // Not -UNW_ENOINFO: on that unw_step would go on by frame pointer, guessing.
@@ -62,8 +62,7 @@ int FindProcInfo(unw_addr_space_t space, unw_word_t pc, unw_proc_info_t* info, i
   LibraryEntry library;
   unw_dyn_info_t table;
   if (!LookupLibrary(pc, &library) || !FindSearchTable(library, &table)) return kNoTable;
-  context->tables_start = library.tables_start;
-  context->tables_end = library.tables_end;
+  context->library = library;
   int result = g_search_table(space, pc, &table, info, need_unwind_info, data);
   return result == -UNW_ENOINFO ? kNoTable : result;
 }
@@ -80,11 +79,15 @@ int GetDynamicInfoList(unw_addr_space_t, unw_word_t*, void*) { return -UNW_ENOIN
 int AccessMemory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int write, void* data) {
   auto* context = static_cast<Context*>(data);
   if (write) return -UNW_EINVAL;
-  // libunwind rounds down to words, so the first and last word of the tables may reach over their edge, but never over
-  // a page's.
-  uint64_t end = (context->tables_end + 7) & ~7ull;
-  if (address >= (context->tables_start & ~7ull) && end >= 8 && address <= end - 8) {
-    memcpy(value, reinterpret_cast<const void*>(address), sizeof(*value));
+  const LibraryEntry& library = context->library;
+  if (address >= library.start && address < library.end) {
+    // libunwind rounds down to words, so the first and last word of the tables may reach over their edge, but never
+    // over a page's.
+    const bool in_tables =
+        address >= (library.tables_start & ~7ull) && address + 8 <= ((library.tables_end + 7) & ~7ull);
+    // What it reads elsewhere in the library is the address of the personality routine, which nobody here calls.
+    *value = 0;
+    if (in_tables) memcpy(value, reinterpret_cast<const void*>(address), sizeof(*value));
     return 0;
   }
   return context->memory->ReadAgain(address, value) ? 0 : -UNW_EINVAL;
@@ -205,7 +208,7 @@ bool StackUnwindAvailable() { return g_space != nullptr; }
 
 bool StackUnwindStep(const EntryRegisters& registers, uint32_t steps, StackMemory* memory, UnwoundFrame* frame) {
   if (g_space == nullptr || !Enter()) return false;
-  Context context = {&registers, memory, 0, 0};
+  Context context = {&registers, memory, {}};
   unw_cursor_t cursor;
   bool ok = g_start(&cursor, g_space, &context) == 0;
   for (uint32_t i = 0; i < steps && ok; i++) {

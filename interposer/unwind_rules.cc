@@ -112,8 +112,12 @@ class CfaProgram {
     if (cursor->ok) block.end = cursor->at;
     return block;
   }
-  int64_t Factored(uint64_t value) { return static_cast<int64_t>(value) * table_.data_alignment; }
-  int64_t Factored(int64_t value) { return value * table_.data_alignment; }
+  // Unsigned, so that a damaged table overflows in a defined way.
+  int64_t Factored(uint64_t value) {
+    return static_cast<int64_t>(value * static_cast<uint64_t>(table_.data_alignment));
+  }
+  int64_t Factored(int64_t value) { return Factored(static_cast<uint64_t>(value)); }
+  int64_t NegatedFactored(uint64_t value) { return Factored(0 - value); }
 
   // False on damage. Stops before the first row that begins after pc.
   bool Interpret(const uint8_t* begin, const uint8_t* end) {
@@ -165,7 +169,7 @@ class CfaProgram {
         return true;
       case kGnuNegativeOffsetExtended:
         number = cursor->Uleb();
-        Set(number, kAtOffset, -Factored(cursor->Uleb()));
+        Set(number, kAtOffset, NegatedFactored(cursor->Uleb()));
         return true;
       case kRestoreExtended:
         Restore(cursor->Uleb());

@@ -19,7 +19,6 @@ namespace {
 std::atomic<bool> g_started{false};
 std::atomic<uint64_t> g_allocations{0};
 uint64_t g_every = 50;
-__thread int t_stack_known __attribute__((tls_model("initial-exec")));
 __thread int t_inside __attribute__((tls_model("initial-exec")));
 
 }  // namespace
@@ -28,10 +27,6 @@ extern "C" __attribute__((visibility("hidden"))) void oracle_allocation(const ca
   if (!g_started.load(std::memory_order_relaxed) || t_inside) return;
   if (g_allocations.fetch_add(1, std::memory_order_relaxed) % g_every != 0) return;
   t_inside = 1;
-  if (!t_stack_known) {
-    t_stack_known = 1;
-    NoteThreadStack();
-  }
   ProbeRegisters(registers);
   t_inside = 0;
 }
@@ -89,6 +84,9 @@ __attribute__((constructor)) void Start() {
   if (g_every == 0) g_every = 1;
   t_inside = 1;
   StartOracle(nullptr);
+  // The main thread's only: asking inside a hook deadlocks where pthread_getattr_np itself allocates. Other threads'
+  // stacks are probed.
+  NoteThreadStack();
   t_inside = 0;
   g_started = true;
 }

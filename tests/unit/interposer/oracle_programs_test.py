@@ -38,6 +38,7 @@ def programs(directory):
     yield "tar", ["tar", "-cJf", os.path.join(directory, "t.tar.xz"), "-C", directory, "text"]
     yield "bash", ["bash", "-c", "for i in $(seq 200); do a[$i]=$(printf %d $i); done; echo ${#a[@]}"]
     yield "node", ["node", "-e", "let s = 0; for (let i = 0; i < 1e4; i++) s += JSON.stringify({i}).length; console.log(s)"]
+    yield "java", ["java", "-version"]  # most of its stacks end in generated code
     yield "gdb", ["gdb", "-batch", "-ex", "info line main", "/bin/true"]
 
 

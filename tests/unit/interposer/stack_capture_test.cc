@@ -121,10 +121,22 @@ TEST_CASE("A frame that no rule expresses is stepped over by libunwind, and the 
     });
     asm volatile("");
   });
-  CHECK(oracle_counts.compared == before + 2);
+  CallFromRbxFrame([] {  // a frame below it with a personality routine: its table says where in writable memory
+    std::vector<int> cleaned_up(10);
+    Probe();
+    cleaned_up.push_back(1);
+  });
+  CHECK(oracle_counts.compared == before + 3);
   CHECK(oracle_counts.different == different);
+  CHECK(oracle_counts.cut == 0);
   CallFromRbxFrame(ProbeAndCapture);
   CHECK(g_captured.flags == 0);
+  const std::vector<uint64_t> known = g_captured.frames;
+  g_bounds = {0, 0};  // libunwind begins at the leaf again, below what the walk has left behind
+  CallFromRbxFrame(ProbeAndCapture);
+  g_bounds = ThisThreadStack();
+  CHECK(g_captured.flags == 0);
+  CHECK(g_captured.frames.size() == known.size());
 }
 
 TEST_CASE("Code without unwind tables ends the stack, whatever rbp holds") {
@@ -251,8 +263,8 @@ TEST_CASE("Registers that are all rubbish give the leaf and no fault") {
     if (i % 2) registers.pc = reinterpret_cast<uint64_t>(&Recurse) + state % 64;
     uint64_t frames[kMaxFrames];
     uint32_t flags = 0;
+    // Usually marked; where rubbish points to readable zeros the stack ends there as if whole.
     CHECK(CaptureStack(registers, i % 4 ? StackBounds{0, 0} : g_bounds, frames, kMaxFrames, &flags) >= 1);
-    CHECK(flags != 0);
   }
 }
 
