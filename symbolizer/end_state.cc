@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <vector>
 
@@ -18,10 +19,10 @@
 namespace cadastre {
 namespace {
 
-// State letter and start time of a process; false if there is none. The name in field 2 may hold spaces and
+// State letter and start time of a process or thread; false if there is none. The name in field 2 may hold blanks and
 // parentheses.
-bool ReadProcessStat(uint32_t pid, char* state, uint64_t* start_ticks) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+bool ReadStat(const std::string& directory, char* state, uint64_t* start_ticks) {
+  std::ifstream file(directory + "/stat");
   std::string line;
   if (!std::getline(file, line)) return false;
   size_t close = line.rfind(')');
@@ -32,15 +33,31 @@ bool ReadProcessStat(uint32_t pid, char* state, uint64_t* start_ticks) {
   return absl::SimpleAtoi(fields[19], start_ticks);
 }
 
+bool IsDeadState(char state) { return state == 'Z' || state == 'X'; }
+
+// The directory in /proc of a thread that runs; empty if there is none. A process whose main thread has ended looks
+// like a zombie and shows no mappings, but its other threads do.
+std::string RunningThread(uint32_t pid) {
+  std::string process = absl::StrCat("/proc/", pid);
+  char state;
+  uint64_t start_ticks;
+  if (ReadStat(process, &state, &start_ticks) && !IsDeadState(state)) return process;
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator(process + "/task", error)) {
+    if (ReadStat(task.path(), &state, &start_ticks) && !IsDeadState(state)) return task.path();
+  }
+  return "";
+}
+
 enum class Mapped { kYes, kNo, kUnknown };
 
-Mapped ProcessMapsFile(uint32_t pid, const std::string& path) {
+Mapped ProcessMapsFile(const std::string& process, const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return Mapped::kUnknown;
   char* resolved = realpath(path.c_str(), nullptr);
   std::string real = resolved == nullptr ? path : resolved;
   free(resolved);
-  std::ifstream maps(absl::StrCat("/proc/", pid, "/maps"));
+  std::ifstream maps(process + "/maps");
   if (!maps) return Mapped::kUnknown;
   std::string line;
   bool any = false;
@@ -88,10 +105,13 @@ EndDecision DecideEnd(const format::Header& header, const std::string& path) {
   if (header.is_snapshot) return {outcome.end == format::kEndExit ? EndState::kExit : EndState::kRunning};
   char state;
   uint64_t start_ticks;
+  std::string thread;
   if (header.pid != 0 && header.process_start_ticks != 0 && SamePidNamespace(header) &&
-      ReadProcessStat(header.pid, &state, &start_ticks) && start_ticks == header.process_start_ticks && state != 'Z' &&
-      state != 'X') {
-    Mapped mapped = ProcessMapsFile(header.pid, path);
+      ReadStat(absl::StrCat("/proc/", header.pid), &state, &start_ticks) && start_ticks == header.process_start_ticks) {
+    thread = RunningThread(header.pid);
+  }
+  if (!thread.empty()) {
+    Mapped mapped = ProcessMapsFile(thread, path);
     // A process that ran its exit handlers and is on its way out has not become another program.
     if (mapped == Mapped::kNo && outcome.end != format::kEndExit) return {EndState::kExec};
     if (mapped != Mapped::kNo) return {EndState::kRunning};

@@ -49,15 +49,21 @@ ImplNames SplitImpl(std::string_view function) {
 struct FrameOwner::State {
   std::vector<Rule> rules;
   RuleMatcher functions, sources, libraries, library_functions, threads;
-  bool has_sources = false, has_library_functions = false;
-  // A frame's library is one of a few hundred, a frame one of a million: its names are taken apart once.
-  mutable std::mutex library_names_mutex;
-  mutable absl::flat_hash_map<std::pair<std::string, std::string>, std::vector<std::string>> library_names;
+  bool has_sources = false;
+  // A frame's library is one of a few hundred, a frame one of a million: what can be said of a library alone is said
+  // once.
+  struct LibraryEntry {
+    RuleMatch match;
+    std::vector<std::string> names;  // those that rules about functions know, with the '!'
+  };
+  mutable std::mutex entries_mutex;
+  mutable absl::flat_hash_map<std::string, std::unique_ptr<LibraryEntry>> entries;
 
   const Rule* At(RuleMatch match) const { return match.rule < 0 ? nullptr : &rules[match.rule]; }
   const Rule* FindFunction(const Frame& frame) const;
   const Rule* FindSource(const Frame& frame) const;
   const Rule* FindLibrary(const Frame& frame) const;
+  const LibraryEntry& EntryOf(const Frame& frame) const;
 };
 
 FrameOwner::FrameOwner(const OwnerRules& rules) : state_(std::make_unique<State>()) {
@@ -83,7 +89,6 @@ FrameOwner::FrameOwner(const OwnerRules& rules) : state_(std::make_unique<State>
         case RuleKey::kLibrary:
           if (rule.prefix.find('!') != std::string::npos) {
             state_->library_functions.Add(rule.prefix, index);
-            state_->has_library_functions = true;
           } else {
             state_->libraries.Add(rule.prefix, index);
           }
@@ -123,21 +128,32 @@ const Rule* FrameOwner::State::FindSource(const Frame& frame) const {
   return At(best);
 }
 
+const FrameOwner::State::LibraryEntry& FrameOwner::State::EntryOf(const Frame& frame) const {
+  std::lock_guard<std::mutex> lock(entries_mutex);
+  std::unique_ptr<LibraryEntry>& entry =
+      frame.soname.empty() ? entries[frame.library] : entries[frame.library + '\0' + frame.soname];
+  if (entry != nullptr) return *entry;
+  entry = std::make_unique<LibraryEntry>();
+  for (std::string& name : LibraryNames(frame.library, frame.soname)) {
+    RuleMatch match = libraries.Longest(name + "$");
+    if (match.rule >= 0 && (match.length > entry->match.length || entry->match.rule < 0)) entry->match = match;
+    name += '!';
+    if (library_functions.LeadsOn(name)) entry->names.push_back(std::move(name));
+  }
+  return *entry;
+}
+
 const Rule* FrameOwner::State::FindLibrary(const Frame& frame) const {
   if (frame.library.empty()) return nullptr;
-  std::lock_guard<std::mutex> lock(library_names_mutex);
-  auto [entry, inserted] = library_names.try_emplace({frame.library, frame.soname});
-  if (inserted) entry->second = LibraryNames(frame.library, frame.soname);
-  RuleMatch best, best_function;
-  for (const std::string& name : entry->second) {
-    RuleMatch match = libraries.Longest(name + "$");
+  const LibraryEntry& entry = EntryOf(frame);
+  const Rule* library = At(entry.match);
+  if (!frame.resolved) return library;
+  RuleMatch best;
+  for (const std::string& name : entry.names) {
+    RuleMatch match = library_functions.Longest(name + frame.function);
     if (match.rule >= 0 && (match.length > best.length || best.rule < 0)) best = match;
-    if (!has_library_functions || !frame.resolved) continue;
-    match = library_functions.Longest(name + "!" + frame.function);
-    if (match.rule >= 0 && (match.length > best_function.length || best_function.rule < 0)) best_function = match;
   }
-  const Rule* library = At(best);
-  const Rule* function = At(best_function);
+  const Rule* function = At(best);
   // Whoever claims a whole library claims it from the built-in rules about its functions too.
   if (function == nullptr || (library != nullptr && !library->built_in && function->built_in)) return library;
   return function;

@@ -3,14 +3,21 @@
 // wins.
 //
 // Matching:
-//   function   prefix of the demangled function ("billing::", "com.acme.billing.", "billing_"). Leading return types,
-//   "(anonymous
-//              namespace)::" inside a name, template arguments and parameter lists are part of the name as demanglers
-//              print it.
+//   function   prefix of the demangled function ("billing::", "com.acme.billing.", "billing_"), which has neither
+//   return
+//              type nor parameters; template arguments and "(anonymous namespace)::" are part of it
 //   src:       prefix of the source path at any directory boundary
-//   lib:       prefix of the library's file name, SONAME, stem without a random part (librocksdbjni123.so =
-//   librocksdbjni.so), or path
-// Thread-safety: const after construction.
+//   lib:       prefix of the library's path, file name or SONAME, or of its file name without a random part
+//              (librocksdbjni123.so is librocksdbjni.so). NAME$ is the whole name, NAME!PREFIX functions of that
+//              library alone; a user's rule for a whole library beats built-in rules about its functions
+// Rust's "<acme::Index as core::fmt::Display>::fmt" is matched by its type, then by its trait.
+// An unresolved frame ("libfoo.so+0x12") matches no function rule.
+// Thread-safety: const after construction; Find may be called from many threads.
+//
+// Example:
+//   FrameOwner owner(*FindOwnerRules(""));
+//   const Rule* rule = owner.Find(frame);
+//   if (rule != nullptr && !IsTransparentInStacks(*rule)) Charge(rule->module, rule->team);
 #ifndef CADASTRE_SYMBOLIZER_FRAME_OWNER_H_
 #define CADASTRE_SYMBOLIZER_FRAME_OWNER_H_
 

@@ -404,7 +404,11 @@ void ProfileReader::ReadStrings() {
   while (!command.empty() && command.back() == '\0')
     command.pop_back();  // like /proc/PID/cmdline: each argument ends with one
   if (!command.empty()) profile_.command = absl::StrSplit(command, '\0');
-  for (size_t i = 1; i < profile_.libraries.size(); i++) profile_.libraries[i].path = StringAt(library_paths_[i]);
+  for (size_t i = 1; i < profile_.libraries.size(); i++) {
+    Library& library = profile_.libraries[i];
+    library.path = StringAt(library_paths_[i]);
+    if (library.path.empty() && library.executable) library.path = profile_.exe;  // the loader has no name for it
+  }
 
   absl::flat_hash_set<uint32_t> seen;
   for (const Site& site : profile_.sites) {

@@ -31,12 +31,17 @@ class RuleMatcher {
   // Of equal prefixes the one that was added first counts.
   void Add(std::string_view prefix, int rule);
   RuleMatch Longest(std::string_view text) const;
+  // True if some prefix begins with `text` and goes on.
+  bool LeadsOn(std::string_view text) const;
 
  private:
   struct Node {
     int rule = -1;
     std::vector<std::pair<char, uint32_t>> next;  // sorted by character
   };
+  static constexpr uint32_t kNowhere = 0;  // nothing leads back to the root
+  uint32_t Step(uint32_t node, char c) const;
+
   std::vector<Node> nodes_;  // [0] is the root
 };
 

@@ -3,9 +3,12 @@
 #include "symbolizer/end_state.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +101,45 @@ TEST_CASE("A zombie is not running", "[end_state]") {
   CHECK(DecideEnd(live.header, live.path).end == EndState::kLost);
   waitpid(child, nullptr, 0);
   CHECK(DecideEnd(live.header, live.path).end == EndState::kLost);
+}
+
+TEST_CASE("A process whose main thread has ended still runs", "[end_state]") {
+  LiveProcess live;
+  live.Map();
+  int ready[2];
+  REQUIRE(pipe(ready) == 0);
+  pid_t child = fork();
+  if (child == 0) {
+    static int ready_end;
+    ready_end = ready[1];
+    pthread_t thread;
+    pthread_create(
+        &thread, nullptr,
+        [](void*) -> void* {
+          char state = 0;
+          while (state != 'Z') {  // until the main thread has ended
+            std::ifstream file("/proc/self/stat");
+            std::string line;
+            std::getline(file, line);
+            state = line[line.rfind(')') + 2];
+            sched_yield();
+          }
+          (void)!write(ready_end, "x", 1);
+          pause();
+          return nullptr;
+        },
+        nullptr);
+    syscall(SYS_exit, 0);  // this thread alone; pthread_exit would unwind through the test framework
+  }
+  close(ready[1]);
+  char byte;
+  REQUIRE(read(ready[0], &byte, 1) == 1);
+  live.header.pid = child;
+  live.header.process_start_ticks = StartTicks(child);
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kRunning);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ready[0]);
 }
 
 TEST_CASE("What a parent saw counts first", "[end_state]") {

@@ -196,6 +196,13 @@ TEST_CASE("Insane live records are torn", "[profile_reader]") {
   CHECK(Parse(builder.Build()).live[0].thread == 0);
 }
 
+TEST_CASE("The executable that the loader has no name for is the program", "[profile_reader]") {
+  ProfileBuilder builder = Sample();
+  builder.library(2).path = 0;
+  builder.library(2).flags = format::kLibraryIsExecutable;
+  CHECK(Parse(builder.Build()).libraries[2].path == "/usr/bin/example");
+}
+
 TEST_CASE("Damaged strings read as empty", "[profile_reader]") {
   ProfileBuilder builder = Sample();
   std::string bytes = builder.Build();
