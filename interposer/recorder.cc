@@ -19,11 +19,11 @@ uint64_t (*scratch)[kMaxFrames];
 
 void Count(uint64_t* counter, uint64_t by = 1) { __atomic_fetch_add(counter, by, __ATOMIC_RELAXED); }
 
-StackBounds BoundsFor(ThreadState* thread, uint64_t sp) {
-  if (thread->thread_stack.high == 0 && IsMainThread())
-    MainThreadStack(&thread->thread_stack.low, &thread->thread_stack.high);
-  if (sp >= thread->thread_stack.low && sp < thread->thread_stack.high) return thread->thread_stack;
-  return {0, 0};  // an alternate stack, a coroutine's, or a thread that was not made by pthread_create
+// The thread's own stack. Capture finds out whether sp lies in it (or on an alternate or a coroutine's stack).
+const StackBounds& OwnStack(ThreadState* thread) {
+  StackBounds* stack = &thread->thread_stack;
+  if (stack->high == 0 && IsMainThread()) MainThreadStack(&stack->low, &stack->high);
+  return *stack;
 }
 
 uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers) {
@@ -33,7 +33,7 @@ uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers) {
   uint32_t count = 1;
   if (thread->buffer != 0) {
     frames = scratch[thread->buffer - 1];
-    count = CaptureStack(registers, BoundsFor(thread, registers.sp), frames, kMaxFrames, &flags);
+    count = CaptureStack(registers, OwnStack(thread), frames, kMaxFrames, &flags);
   } else {
     leaf = CaptureLeaf(registers);
     flags = format::kSiteTruncatedSmallStack;
