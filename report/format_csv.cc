@@ -28,9 +28,9 @@ constexpr char kNumberHeadings[] =
     "live_bytes,live_bytes_stderr,share_pct,allocated_bytes,allocated_bytes_stderr,live_count,samples,peak_bytes,old_"
     "bytes";
 
-std::string StackText(const SiteRow& row) {
+std::string StackText(const Report& report, const SiteRow& row) {
   std::string stack;
-  for (const Frame* frame : row.frames) absl::StrAppend(&stack, stack.empty() ? "" : ";", frame->function);
+  for (const Frame* frame : report.FramesOf(row)) absl::StrAppend(&stack, stack.empty() ? "" : ";", frame->function);
   return stack;
 }
 
@@ -45,7 +45,7 @@ std::string FormatCsv(const Report& report, std::optional<size_t> top) {
     for (size_t i = 0; i < report.sites.size() && i < limit; i++) {
       const SiteRow& row = report.sites[i];
       absl::StrAppend(&out, Cell(row.module), ",", Cell(row.team), ",", Cell(row.rule), ",", Numbers(report, row.tally),
-                      ",", Cell(row.thread), ",", Cell(StackText(row)), "\n");
+                      ",", Cell(row.thread), ",", Cell(StackText(report, row)), "\n");
     }
     return out;
   }

@@ -126,7 +126,8 @@ class FrameJson {
 std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames) {
   static constexpr const char* kKinds[] = {"malloc", "mmap", "stack"};
   std::string list = "[";
-  for (const Frame* frame : row.frames) absl::StrAppend(&list, list.size() > 1 ? ", " : "", frames->Of(frame));
+  for (const Frame* frame : report.FramesOf(row))
+    absl::StrAppend(&list, list.size() > 1 ? ", " : "", frames->Of(frame));
   list += "]";
   JsonObject object;
   if (row.unattributed) {

@@ -42,7 +42,8 @@ std::string FormatMarkdown(const Report& report, std::optional<size_t> top) {
     for (size_t i = 0; i < report.sites.size() && i < limit; i++) {
       const SiteRow& row = report.sites[i];
       std::string stack;
-      for (const Frame* frame : row.frames) absl::StrAppend(&stack, stack.empty() ? "" : " ← ", frame->function);
+      for (const Frame* frame : report.FramesOf(row))
+        absl::StrAppend(&stack, stack.empty() ? "" : " ← ", frame->function);
       line(row.module, row.team, row.tally, stack);
     }
   } else {

@@ -223,8 +223,9 @@ class TextFormat {
   // "f (libz.so.1) < g < h": from the leaf to the owner, without the middle where the line would be too long.
   std::string StackLine(const SiteRow& row, size_t width) const {
     std::vector<std::string> names;
-    size_t last = row.owner_frame >= 0 ? std::min<size_t>(row.owner_frame + 1, row.frames.size()) : row.frames.size();
-    for (size_t i = 0; i < last; i++) names.push_back(SafeText(ShortFrame(*row.frames[i])));
+    std::vector<const Frame*> frames = report_.FramesOf(row);
+    size_t last = row.owner_frame >= 0 ? std::min<size_t>(row.owner_frame + 1, frames.size()) : frames.size();
+    for (size_t i = 0; i < last; i++) names.push_back(SafeText(ShortFrame(*frames[i])));
     if (names.empty()) return "[no stack]";
     std::string full = absl::StrJoin(names, " < ");
     if (DisplayWidth(full) <= width) return full;
@@ -289,13 +290,14 @@ class TextFormat {
       absl::StrAppend(&out_, options_.style.Bold(CutEnd(SafeText(head), kTextWidth)), "\n");
       if (!rule.empty())
         absl::StrAppend(&out_, options_.style.Faint(CutEnd(SafeText(absl::StrCat("  ", rule)), kTextWidth)), "\n");
-      size_t frames = 0;
-      for (const Frame* frame : row.frames) {
-        if (frames++ >= kSiteFrames) {
-          absl::StrAppend(&out_, "    … ", row.frames.size() - kSiteFrames, " more\n");
+      std::vector<const Frame*> frames = report_.FramesOf(row);
+      size_t shown = 0;
+      for (const Frame* frame : frames) {
+        if (shown++ >= kSiteFrames) {
+          absl::StrAppend(&out_, "    … ", frames.size() - kSiteFrames, " more\n");
           break;
         }
-        bool owned = static_cast<int>(frames) - 1 == row.owner_frame;
+        bool owned = static_cast<int>(shown) - 1 == row.owner_frame;
         absl::StrAppend(&out_, owned ? "  * " : "    ", CutMiddle(SafeText(ShortFrame(*frame)), kTextWidth - 4), "\n");
       }
       if (row.truncated) out_ += "    [cut]\n";

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -106,7 +107,6 @@ class Builder {
         row.kind = profile_.sites[index].kind;
         row.truncated = profile_.sites[index].truncated;
         row.thread = Heaviest(part.threads);
-        row.frames = attribution_->FramesOf(index);
         row.tally = part.tally;
         report_->totals.Add(part.tally);
         std::string team = row.unattributed ? kUnattributedModule : row.team;
@@ -275,6 +275,8 @@ const std::vector<Row>& Report::RowsBy(GroupBy by) const {
   }
 }
 
+std::vector<const Frame*> Report::FramesOf(const SiteRow& row) const { return attribution->FramesOf(row.site); }
+
 double Report::SharePercent(const Tally& tally) const {
   double total = EstimateOf(totals, options.metric).value;
   return total > 0 ? 100 * EstimateOf(tally, options.metric).value / total : 0;
@@ -288,6 +290,7 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
                    const ReportOptions& options) {
   Report report;
   report.profile = &profile;
+  report.attribution = attribution;
   report.options = options;
   report.trust = JudgeProfile(profile, options.min_samples);
   report.runtime = RuntimeOf(profile);
@@ -306,8 +309,20 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   builder.Sort(options.older_than_s.has_value() && options.metric == Metric::kLive ? Metric::kOld : options.metric);
   report.guesses = attribution->guesses() && std::any_of(report.modules.begin(), report.modules.end(),
                                                          [](const Row& row) { return row.guessed; });
+  // Owners need names only as far as the walk goes; the count of what has none must not depend on that.
+  absl::flat_hash_set<uint64_t> raw_frames;
+  for (const Site& site : profile.sites) raw_frames.insert(site.frames.begin(), site.frames.end());
+  for (uint64_t raw : raw_frames) symbolizer->Resolve(raw);
   report.unresolved_frames = std::max(symbolizer->unresolved_frames(), profile.losses.unresolved_frames);
   report.warnings = report.trust.warnings;
+  // A cut stack that shows its owner lost nothing that matters here.
+  uint64_t cut = 0;
+  for (const SiteRow& row : report.sites) cut += row.truncated && row.unattributed ? row.tally.samples : 0;
+  if (static_cast<double>(cut) > kMaxLossShare * static_cast<double>(profile.recorded_samples)) {
+    double percent = 100 * static_cast<double>(cut) / static_cast<double>(profile.recorded_samples);
+    report.warnings.push_back(
+        absl::StrCat(FormatShare(percent, 0), " of the samples have a cut stack without an owner in it"));
+  }
   if (report.guesses) {
     report.warnings.push_back("owners are guessed from package and library names: no rules file was given");
   }

@@ -50,7 +50,6 @@ struct SiteRow {
   bool guessed = false, unattributed = false, truncated = false;
   SiteKind kind = SiteKind::kMalloc;
   int owner_frame = -1;
-  std::vector<const Frame*> frames;  // leaf first
   Tally tally;
 };
 
@@ -60,8 +59,9 @@ struct RuleSuggestion {
 };
 
 struct Report {
-  // The profile's own words; rows refer to them.
+  // The profile's own words, and who resolves frames; rows refer to them.
   const Profile* profile = nullptr;
+  Attribution* attribution = nullptr;
   ReportOptions options;
   Trust trust;
   std::string runtime;     // "java 21", "python 3.11"; empty = native or not known
@@ -80,7 +80,8 @@ struct Report {
 
   // The rows that `--by` names. Sites have rows of their own.
   const std::vector<Row>& RowsBy(GroupBy by) const;
-  double SharePercent(const Tally& tally) const;  // of the chosen metric
+  std::vector<const Frame*> FramesOf(const SiteRow& row) const;  // leaf first; looked up when it is asked for
+  double SharePercent(const Tally& tally) const;                 // of the chosen metric
   double ShareErrorPercentOf(const Tally& tally) const;
 };
 

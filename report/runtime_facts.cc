@@ -5,16 +5,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "report/function_name.h"
 
 namespace cadastre {
-namespace {
-
-std::string FileName(const std::string& path) {
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
-}  // namespace
 
 std::string JavaVersionOf(const std::string& libjvm_path) {
   // .../lib/server/libjvm.so (9 and later) or .../jre/lib/amd64/server/libjvm.so (8): `release` stands at most five
@@ -38,7 +31,7 @@ std::string JavaVersionOf(const std::string& libjvm_path) {
 
 std::string RuntimeOf(const Profile& profile) {
   for (const Library& library : profile.libraries) {
-    std::string name = FileName(library.path);
+    std::string name(FileName(library.path));
     if (name == "libjvm.so") {
       std::string version = JavaVersionOf(library.path);
       return version.empty() ? "java" : absl::StrCat("java ", version);
@@ -48,7 +41,7 @@ std::string RuntimeOf(const Profile& profile) {
     if (absl::ConsumePrefix(&rest, "libperl.so.")) return absl::StrCat("perl ", rest);
     if (absl::StartsWith(name, "libnode.so")) return "node";
   }
-  std::string exe = FileName(profile.exe);
+  std::string exe(FileName(profile.exe));
   absl::string_view rest = exe;
   if (absl::ConsumePrefix(&rest, "python") && !rest.empty() && rest[0] >= '2' && rest[0] <= '9')
     return absl::StrCat("python ", rest);
@@ -62,9 +55,9 @@ std::string AllocatorName(const Profile& profile) {
 }
 
 std::string ProgramName(const Profile& profile) {
-  std::string name = FileName(profile.exe);
+  std::string name(FileName(profile.exe));
   if (absl::EndsWith(name, " (deleted)")) name.resize(name.size() - 10);
-  if (name.empty() && !profile.command.empty()) name = FileName(profile.command[0]);
+  if (name.empty() && !profile.command.empty()) name = std::string(FileName(profile.command[0]));
   return name.empty() ? "unknown program" : name;
 }
 

@@ -3,21 +3,20 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "report/estimate.h"
+#include "report/function_name.h"
 
 namespace cadastre {
 namespace {
 
-absl::string_view FileName(absl::string_view path) {
-  size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
-}
-
-// Libraries are listed in the loader's search order, so an allocator that stands before libcadastre takes every malloc.
+// Libraries are listed in the loader's search order, so what stands before libcadastre and has a malloc takes every
+// call. The target names its provider; a known allocator in front is told also where the target said nothing.
 std::string AllocatorBeforeCadastre(const Profile& profile) {
   std::string before;
   for (const Library& library : profile.libraries) {
     if (library.cadastre) return before;
-    if (before.empty() && IsAllocatorLibrary(library.path)) before = std::string(FileName(library.path));
+    bool provider =
+        !library.path.empty() && (library.path == profile.allocator_path || IsAllocatorLibrary(library.path));
+    if (before.empty() && provider) before = std::string(FileName(library.path));
   }
   return "";
 }
@@ -86,11 +85,6 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
   if (losses.interval_doublings > 0) {
     trust.warnings.push_back(
         absl::StrCat("the interval was doubled ", losses.interval_doublings, " times because memory= ran short"));
-  }
-  if (samples > 0 && static_cast<double>(losses.truncated_stacks) > 0.01 * static_cast<double>(samples)) {
-    trust.warnings.push_back(
-        absl::StrCat(FormatShare(100 * static_cast<double>(losses.truncated_stacks) / static_cast<double>(samples), 0),
-                     " of the samples have a cut stack; owners beyond the cut are unattributed"));
   }
   if (losses.missed_frees > 0) {
     trust.warnings.push_back(

@@ -131,7 +131,7 @@ int Init(const RulesCommand& command) {
   std::map<std::string, uint64_t> weights;
   for (const SiteRow& row : report.sites) {
     std::string prefix;
-    if (row.guessed && row.owner_frame >= 0) prefix = PrefixForFrame(*row.frames[row.owner_frame]);
+    if (row.guessed && row.owner_frame >= 0) prefix = PrefixForFrame(*report.FramesOf(row)[row.owner_frame]);
     if (row.unattributed) prefix = input.attribution->SuggestedPrefix(row.site);
     if (!prefix.empty()) weights[prefix] += row.tally.live_bytes + row.tally.allocated_bytes;
   }

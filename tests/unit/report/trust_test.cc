@@ -46,6 +46,16 @@ TEST_CASE("An allocator in front of Cadastre is named", "[trust]") {
         "unusable: 0 samples in 312 s; libjemalloc.so.2 serves malloc before Cadastre");
 }
 
+TEST_CASE("A program with a malloc of its own is named too", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.recorded_samples = 0;
+  profile.libraries.insert(profile.libraries.begin() + 1, Library{});
+  profile.libraries[1].path = profile.allocator_path = "/opt/app/bin/server";
+  CHECK(JudgeProfile(profile, 200).reason == "unusable: 0 samples in 312 s; server serves malloc before Cadastre");
+  profile.allocator_path = "/lib/libc.so.6";
+  CHECK(JudgeProfile(profile, 200).reason == "unusable: 0 samples in 312 s");
+}
+
 TEST_CASE("Another allocator than the expected one makes a profile unusable", "[trust]") {
   Profile profile = GoodProfile();
   profile.expect = "jemalloc";
