@@ -20,6 +20,7 @@
 #include "report/executable_facts.h"
 #include "report/format.h"
 #include "report/live_file.h"
+#include "report/output_file.h"
 #include "report/preload.h"
 #include "report/profile_copy.h"
 
@@ -159,6 +160,11 @@ int Run(const RunCommand& command, const std::vector<std::string>& target) {
   if (!command.rules.empty()) {
     absl::StatusOr<OwnerRules> rules = FindOwnerRules(command.rules);
     if (!rules.ok()) return Fail(rules.status());
+  }
+  if (!command.output.empty()) {
+    // Made and dropped: better to hear now than after a day that it cannot be written.
+    absl::StatusOr<OutputFile> probe = OutputFile::Create(command.output);
+    if (!probe.ok()) return Fail(probe.status());
   }
   absl::StatusOr<Preload> preload = Preload::Find();
   if (!preload.ok()) return Fail(preload.status());

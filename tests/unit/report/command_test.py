@@ -118,7 +118,7 @@ class CommandTest(unittest.TestCase):
         self.assertTrue(options.startswith("interval=1,seed=5,out="), options)
 
     def test_run_refuses_what_it_cannot_do_before_the_program_starts(self):
-        for flags in (["--interval", "x"], ["--out", "/no/such"], ["--rules", "/no/such.csv"], ["--label", "a,b"], ["--nosuch"]):
+        for flags in (["--interval", "x"], ["--out", "/no/such"], ["--rules", "/no/such.csv"], ["--label", "a,b"], ["-o", "/no/such/x.cad"], ["--nosuch"]):
             ran = self.cadastre("run", *flags, "--", "/bin/sh", "-c", "echo started")
             self.assertEqual((ran.status, ran.stdout, ran.stderr.count("\n")), (2, "", 1), ran)
             self.assertTrue(ran.stderr.startswith("cadastre: "), ran)
