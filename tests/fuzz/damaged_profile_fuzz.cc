@@ -70,10 +70,12 @@ bool ReadDamaged(const std::string& bytes, uint64_t size, bool report) {
     REQUIRE(message.find('\n') == std::string::npos);
     return false;
   }
+  // One assertion for all: Catch2 needs more time for one than the reader for a record.
+  bool inside = true;
   for (const LiveSample& sample : profile->live) {
-    REQUIRE(sample.site < profile->sites.size());
-    REQUIRE(sample.thread < profile->threads.size());
+    inside = inside && sample.site < profile->sites.size() && sample.thread < profile->threads.size();
   }
+  REQUIRE(inside);
   if (report) Report(*profile);
   return true;
 }
@@ -113,7 +115,7 @@ TEST_CASE("10,000 random bit flips never crash the reader or the report") {
     char mask = static_cast<char>(1 << random() % 8);
     bytes[place] ^= mask;
     INFO("flip " << flip << ": byte " << place << ", mask " << static_cast<int>(static_cast<unsigned char>(mask)));
-    accepted += ReadDamaged(bytes, bytes.size(), flip % 16 == 0);
+    accepted += ReadDamaged(bytes, bytes.size(), flip % 32 == 0);
     bytes[place] ^= mask;
   }
   printf("10,000 flips, %lu accepted\n", accepted);
