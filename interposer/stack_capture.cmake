@@ -1,6 +1,5 @@
 # The files of stack capture, and libcadastre-unwind.so: the changed copy of libunwind that lies beside libcadastre.so.
 # Included by interposer/CMakeLists.txt, and by tests/unit/interposer where the interposer itself is not built.
-include_guard(GLOBAL)
 
 set(CADASTRE_STACK_SOURCES
   ${CMAKE_SOURCE_DIR}/interposer/eh_frame.cc
@@ -10,10 +9,15 @@ set(CADASTRE_STACK_SOURCES
   ${CMAKE_SOURCE_DIR}/interposer/stack_unwind.cc
   ${CMAKE_SOURCE_DIR}/interposer/unwind_rules.cc)
 
+# Variables are set each time (they belong to the folder that includes this); targets exist once.
+set(CADASTRE_PRIVATE_UNWIND ${CMAKE_BINARY_DIR}/interposer/libcadastre-unwind.so)
+if(TARGET cadastre_private_unwind)
+  return()
+endif()
+
 # The remote interface ("generic" build): it works on the memory that we give it, never on the process as it finds it.
 find_library(CADASTRE_LIBUNWIND NAMES libunwind-x86_64.so.8 libunwind-x86_64.so REQUIRED)
 add_executable(make_private_unwind ${CMAKE_SOURCE_DIR}/interposer/make_private_unwind.cc)
-set(CADASTRE_PRIVATE_UNWIND ${CMAKE_BINARY_DIR}/interposer/libcadastre-unwind.so)
 add_custom_command(
   OUTPUT ${CADASTRE_PRIVATE_UNWIND}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/interposer
