@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <string.h>
 
 #include "interposer/elf_lookup.h"
 #include "interposer/thread_state.h"
@@ -92,6 +93,28 @@ Function Take(const char* name, Function made) {
   return found != nullptr ? reinterpret_cast<Function>(found) : made;
 }
 
+// libstdc++ rounds the size of an aligned block up to its alignment and then calls aligned_alloc, so that hook would
+// record a size that nobody asked for. These do what it does, with the caller's size; when there is no memory, or the
+// alignment is none, it has the word: its new_handler, its exception. Its delete calls free, so the pairs stay right.
+using NewForm = void* (*)(size_t, size_t, size_t);
+NewForm runtime_aligned_new[kNewArrayAlignedNothrow - kNewAligned + 1];
+
+template <int kIndex>
+void* AlignedNew(size_t bytes, size_t alignment, size_t tag) {
+  if (alignment != 0 && (alignment & (alignment - 1)) == 0) {
+    void* block = g_real.memalign(alignment, bytes == 0 ? 1 : bytes);
+    if (block != nullptr) return block;
+  }
+  return runtime_aligned_new[kIndex - kNewAligned](bytes, alignment, tag);
+}
+constexpr NewForm kAlignedNew[] = {&AlignedNew<kNewAligned>, &AlignedNew<kNewArrayAligned>,
+                                   &AlignedNew<kNewAlignedNothrow>, &AlignedNew<kNewArrayAlignedNothrow>};
+
+bool IsLibstdcxx(const link_map* library) {
+  const char* slash = library->l_name == nullptr ? nullptr : strrchr(library->l_name, '/');
+  return slash != nullptr && strncmp(slash + 1, "libstdc++.so", 12) == 0;
+}
+
 // The allocator's own form, else that of the C++ runtime, which calls malloc or aligned_alloc.
 void ResolveOperators() {
   for (int i = 0; i < kOperatorCount; i++) {
@@ -100,6 +123,11 @@ void ResolveOperators() {
     if (found == nullptr) {
       const link_map* runtime = NextLibraryWith(kOperatorNames[i]);
       if (runtime != nullptr) found = FindInLibrary(runtime, kOperatorNames[i]);
+      if (found != nullptr && i >= kNewAligned && i <= kNewArrayAlignedNothrow && IsLibstdcxx(runtime)) {
+        runtime_aligned_new[i - kNewAligned] = reinterpret_cast<NewForm>(found);
+        found = reinterpret_cast<void*>(kAlignedNew[i - kNewAligned]);
+        g_operator_is_own[i] = 1;  // its hook counts
+      }
     }
     g_real.operators[i] = reinterpret_cast<void* (*)(size_t, size_t, size_t)>(found);
   }

@@ -309,9 +309,10 @@ __attribute__((constructor)) void StartAtLoad() {
   ProbeOwnOperators();
   StackCaptureInit();
   // Paused: the file must exist for `resume` to find it. Malloc served before us: no sample will ever come, and a
-  // profile that says so is worth more than none.
+  // profile that says so is worth more than none. Every allocation: the first one is due as good as now, and a program
+  // that gives up its descriptors, its directory or its file size limit first is recorded all the same.
   const link_map* before;
-  if (options.start_paused || MallocIsServedBeforeUs(&before)) SessionOpen();
+  if (options.start_paused || options.interval_bytes == 1 || MallocIsServedBeforeUs(&before)) SessionOpen();
 }
 
 __attribute__((destructor)) void NoteCleanExit() {
