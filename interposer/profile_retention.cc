@@ -67,14 +67,20 @@ void FindOldest(int directory, const char* prefix, size_t prefix_length, Oldest*
 
 }  // namespace
 
-void RemoveOldProfiles(const char* directory, const ProcessFacts& facts, uint32_t keep) {
+void RemoveOldProfiles(const char* directory, const char* name, uint32_t keep) {
   if (keep == kKeepAll) return;
+  // "cadastre-HOST-EXE-PID-SECONDS.cad": what stands before the last two dashes is the program on its host.
+  static char prefix[256];
+  const size_t length = strlen(name);
+  if (length >= sizeof(prefix)) return;
+  memcpy(prefix, name, length + 1);
+  for (int cut = 0; cut < 2; cut++) {
+    char* dash = strrchr(prefix, '-');
+    if (dash == nullptr) return;
+    dash[cut == 0 ? 0 : 1] = '\0';
+  }
   long fd = RawSyscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
-  static char prefix[256];
-  MakeProfileName(facts, 0, prefix, sizeof(prefix));
-  char* tail = strrchr(prefix, '-');  // "...-EXE-0-SECONDS.cad": cut behind "EXE-"
-  if (tail != nullptr) tail[-1] = '\0';
   static Oldest oldest;
   for (int removed = 0; removed < 1000; removed++) {
     FindOldest(static_cast<int>(fd), prefix, strlen(prefix), &oldest);

@@ -8,11 +8,10 @@
 
 #include <stdint.h>
 
-#include "interposer/process_facts.h"
-
 namespace cadastre {
 
-void RemoveOldProfiles(const char* directory, const ProcessFacts& facts, uint32_t keep);
+// `name` is the file that is about to be made in `directory`.
+void RemoveOldProfiles(const char* directory, const char* name, uint32_t keep);
 
 }  // namespace cadastre
 

@@ -196,7 +196,7 @@ bool SessionOpen() {
   }
   const bool exact = options.interval_bytes <= 1;
   const char* directory = ChooseDirectory();
-  RemoveOldProfiles(directory, facts, options.keep);
+  RemoveOldProfiles(directory, chosen, options.keep);
   ProfileSpec spec = {
       directory, chosen, options.mode, options.memory_bytes, exact ? kDefaultExactMemoryBytes : kDefaultMemoryBytes,
       exact};

@@ -65,6 +65,7 @@ absl::Status WriteOutcome(int descriptor, const ProcessOutcome& outcome) {
   }
   record.end_realtime_ns = outcome.end_realtime_ns;
   record.peak_rss_bytes = outcome.peak_rss_bytes;
+  record.saved = 1;  // reported, and where it lies was said: `keep=` may count it
   if (pwrite(descriptor, &record, sizeof(record), offsetof(format::Header, outcome)) !=
       static_cast<ssize_t>(sizeof(record))) {
     return absl::InternalError(absl::StrCat("cannot write how the process ended: ", strerror(errno)));

@@ -71,6 +71,16 @@ class CommandTest(unittest.TestCase):
         self.assertIn("AT THE PEAK", self.run_sh("exit 0").stderr)
         self.assertNotIn("AT THE PEAK", self.run_sh("exit 0", "--quiet").stderr)
 
+    def test_keep_removes_the_oldest_reported_profiles_of_the_same_program(self):
+        made = []
+        for number in range(4):
+            ran = self.cadastre("run", "--quiet", "--out", self.out, "--interval", "1", "--keep", "2", "--", "/bin/bash", "-c", "x=1")
+            made.append(self.recorded(ran.stderr))
+        left = sorted(name for name in os.listdir(self.out) if name.endswith(".cad"))
+        # The fourth found three dead ones and left two.
+        self.assertEqual(len(left), 3, left)
+        self.assertIn(os.path.basename(made[3]), left)
+
     def test_run_finds_the_last_program_after_an_exec(self):
         ran = self.run_sh("x=1; exec /bin/sh -c 'y=2; exit 4'")
         self.assertEqual(ran.status, 4)
