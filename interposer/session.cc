@@ -208,7 +208,7 @@ bool SessionOpen() {
     return false;
   }
   FillHeader(g_profile.header);
-  double_at = g_profile.live_capacity / 8 * 7;
+  double_at = g_profile.live_capacity / 2;
   ProfilePublish();
   LibraryMapPublish();
   SetState(SessionState::kRecording);
@@ -236,8 +236,10 @@ bool SessionIsPaused() {
 
 void SessionNoteFill(uint32_t count, uint32_t capacity) {
   uint64_t limit = __atomic_load_n(&double_at, __ATOMIC_RELAXED);
-  if (count < limit || SessionInterval() <= 1) return;
-  // 7/8 full: the interval doubles; then at 15/16, 31/32 ...: half of what is left each time.
+  if (count < limit || limit >= capacity || SessionInterval() <= 1) return;
+  // Half full: the interval doubles; then at 3/4, 7/8, ...: half of what is left each time. Each step then covers the
+  // same number of bytes (half the slots at twice the interval), so a steadily growing heap meets few doublings and no
+  // sudden ones.
   uint64_t next = limit + (capacity - limit + 1) / 2;
   if (!__atomic_compare_exchange_n(&double_at, &limit, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
   uint64_t doubled = SessionInterval() * 2;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
@@ -38,6 +39,11 @@ absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path) {
   std::string directory = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   if (name.empty()) return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": it names a directory"));
+  // The rename would put a file in the place of a device, a pipe or a link, and /dev/null must survive us.
+  struct stat existing {};
+  if (lstat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": it is not a regular file"));
+  }
   // Hidden and without the name's ending, so that no reader of *.cad takes it for a profile.
   std::string temporary = absl::StrCat(directory, ".cadastre-", name.substr(0, 200), ".", getpid(), ".tmp");
   int descriptor = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -1,5 +1,7 @@
 #include "report/trust.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "report/estimate.h"
@@ -37,7 +39,13 @@ double LossShare(const Profile& profile) {
   double lost =
       static_cast<double>(profile.losses.dropped_samples) + static_cast<double>(profile.losses.volume_dropped);
   double all = lost + static_cast<double>(profile.recorded_samples);
-  return all > 0 ? lost / all : 0;
+  double by_count = all > 0 ? lost / all : 0;
+  // Late samples, after the interval was doubled, stand for more bytes each than early ones.
+  double kept_bytes = 0;
+  for (const Site& site : profile.sites) kept_bytes += static_cast<double>(site.allocated_bytes);
+  double lost_bytes = static_cast<double>(profile.losses.dropped_weight_bytes);
+  double by_bytes = lost_bytes > 0 ? lost_bytes / std::max(kept_bytes, lost_bytes) : 0;
+  return std::max(by_count, by_bytes);
 }
 
 Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {

@@ -188,7 +188,8 @@ absl::StatusOr<OwnerRules> FindOwnerRules(const std::string& rules_flag) {
     if (variable != nullptr) found.path = variable;
   }
   struct stat status;
-  if (found.path.empty() && stat("owners.csv", &status) == 0) found.path = "owners.csv";
+  // An empty ./owners.csv is none: it is what the shell has just made for `cadastre rules init P > owners.csv`.
+  if (found.path.empty() && stat("owners.csv", &status) == 0 && status.st_size != 0) found.path = "owners.csv";
   if (!found.path.empty()) {
     absl::StatusOr<std::vector<Rule>> rules = ReadOwnerRules(found.path);
     if (!rules.ok()) return rules.status();

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import unittest
@@ -70,6 +71,22 @@ class CommandTest(unittest.TestCase):
     def test_run_reports_at_the_end_on_stderr_and_quiet_does_not(self):
         self.assertIn("AT THE PEAK", self.run_sh("exit 0").stderr)
         self.assertNotIn("AT THE PEAK", self.run_sh("exit 0", "--quiet").stderr)
+
+    def test_an_output_that_is_no_regular_file_is_refused_and_left_alone(self):
+        fifo, link = os.path.join(self.out, "fifo"), os.path.join(self.out, "link")
+        os.mkfifo(fifo)
+        os.symlink("nowhere", link)
+        for wanted in (fifo, link):
+            ran = self.run_sh("exit 0", "-o", wanted)
+            self.assertEqual(ran.status, 2, ran.stderr)
+            self.assertIn("not a regular file", ran.stderr)
+        self.assertTrue(stat.S_ISFIFO(os.lstat(fifo).st_mode) and os.path.islink(link))
+
+    def test_rules_init_into_owners_csv_works(self):
+        profile = self.recorded(self.run_sh("x=1; exit 0", "--quiet").stderr)
+        ran = target.run(["/bin/sh", "-c", f"{ARGUMENTS.cadastre} rules init {profile} > owners.csv"], cwd=self.out)
+        self.assertEqual(ran.status, 0, ran.stderr)
+        self.assertEqual(self.cadastre("report", profile).status, 0)
 
     def test_keep_removes_the_oldest_reported_profiles_of_the_same_program(self):
         made = []
