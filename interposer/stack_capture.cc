@@ -187,6 +187,4 @@ void StackCaptureInit() {
   LibraryMapRefresh();  // libcadastre-unwind.so is loaded now
 }
 
-bool StackCaptureHasLibunwind() { return StackUnwindAvailable(); }
-
 }  // namespace cadastre

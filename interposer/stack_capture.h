@@ -38,7 +38,6 @@ uint64_t CaptureLeaf(const EntryRegisters& registers);
 // From the constructor, outside any hook: loads libunwind (private copy, RTLD_LOCAL) if it is there. Without it rules
 // alone serve.
 void StackCaptureInit();
-bool StackCaptureHasLibunwind();
 
 }  // namespace cadastre
 
