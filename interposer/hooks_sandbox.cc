@@ -1,6 +1,6 @@
 // prctl and syscall: pure tail jumps, except that a seccomp filter is about to be installed. Afterwards nothing may be
 // opened or asked (gettid, openat and readlink may be punished with death), so the profile and this thread's buffer are
-// made ready just before. This is the one case in which a file exists before the first due sample.
+// made ready just before. (And the thread's name: a thread that has given samples gets its new one.) This is the one case in which a file exists before the first due sample.
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -8,6 +8,8 @@
 #include "interposer/elf_lookup.h"
 #include "interposer/hooks.h"
 #include "interposer/session.h"
+#include "interposer/thread_buffer.h"
+#include "interposer/thread_state.h"
 
 static_assert(SYS_seccomp == 317 && SYS_prctl == 157 && PR_SET_SECCOMP == 22 && SECCOMP_SET_MODE_STRICT == 0 &&
               SECCOMP_SET_MODE_FILTER == 1);
@@ -20,6 +22,11 @@ __attribute__((visibility("hidden"), used)) void* cadastre_real_prctl;
 }
 
 CADASTRE_HIDDEN void cadastre_before_sandbox() { cadastre::SessionBeforeSandbox(); }
+CADASTRE_HIDDEN void cadastre_before_rename(long, const char* name) {
+  if (name != nullptr && cadastre::SessionIsRecording()) {
+    cadastre::BufferRenameThread(cadastre::CurrentThreadState(), name);
+  }
+}
 
 namespace {
 void Resolve(const char* name, void** slot) {
@@ -79,7 +86,11 @@ asm(".pushsection .text\n"
 
     ".globl prctl\n.type prctl, @function\n.p2align 4\n"
     "prctl:\n.cfi_startproc\n"
-    "cmpl $22, %edi\n"
+    "cmpl $15, %edi\n"  // PR_SET_NAME
+    "jne 1f\n"
+    "cadastre_call_keeping_arguments cadastre_before_rename\n"
+    "jmp 3f\n"
+    "1: cmpl $22, %edi\n"
     "jne 3f\n"
     "cadastre_call_keeping_arguments cadastre_before_sandbox\n"
     "3: cadastre_jump_to_real cadastre_real_prctl\n"

@@ -1,13 +1,19 @@
+// The thread functions: what a thread's stack and name are, and where a JVM keeps its idea of the thread.
+//
 // pthread_create: the new thread learns its own stack bounds before the program's function runs.
 //
 // Bounds cannot be asked for later: pthread_getattr_np allocates and takes locks. The start record comes from a small
 // private pool, never from the program's heap; where the pool is empty the thread is created as the caller asked and
 // its stack is found by probing. The trampoline ends in a tail jump, so it is no frame of the thread's stack.
+// pthread_key_create: the first key that libjvm makes holds its Thread* (jvm/).
+// pthread_setname_np: a thread that has given a sample already gets its new name in the profile too.
 #include <pthread.h>
 
 #include "interposer/elf_lookup.h"
 #include "interposer/hooks.h"
+#include "interposer/jvm/jvm.h"
 #include "interposer/session.h"
+#include "interposer/thread_buffer.h"
 #include "interposer/thread_state.h"
 
 namespace cadastre {
@@ -74,19 +80,53 @@ void* RunThread(void* argument) {
   return function(function_argument);
 }
 
+// The definition behind ours, looked up once.
+template <typename Function>
+Function Next(void** slot, const char* name) {
+  void* function = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+  if (function == nullptr) {
+    const link_map* library = NextLibraryWith(name);
+    if (library != nullptr) function = FindInLibrary(library, name);
+    __atomic_store_n(slot, function, __ATOMIC_RELEASE);
+  }
+  return reinterpret_cast<Function>(function);
+}
+
+void* real_key_create;
+void* real_set_name;
+constexpr int kNotThere = 38;  // ENOSYS
+
 }  // namespace
 }  // namespace cadastre
+
+CADASTRE_EXPORT int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
+  using namespace cadastre;
+  auto* real = Next<int (*)(pthread_key_t*, void (*)(void*))>(&real_key_create, "pthread_key_create");
+  if (real == nullptr) return kNotThere;
+  const int error = real(key, destructor);
+  const SessionState state = SessionCurrentState();
+  if (error == 0 && state != SessionState::kOff && state != SessionState::kNew) {
+    JvmNoteThreadKey(__builtin_return_address(0), *key);
+  }
+  return error;
+}
+
+CADASTRE_EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
+  using namespace cadastre;
+  auto* real = Next<int (*)(pthread_t, const char*)>(&real_set_name, "pthread_setname_np");
+  if (real == nullptr) return kNotThere;
+  const int error = real(thread, name);
+  uint64_t self;  // glibc's pthread_t is the thread pointer
+  asm("movq %%fs:0, %0" : "=r"(self));
+  if (error == 0 && thread == self && SessionIsRecording()) BufferRenameThread(CurrentThreadState(), name);
+  return error;
+}
 
 CADASTRE_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
                                    void* argument) {
   using namespace cadastre;
-  auto* real = reinterpret_cast<CreateFunction>(__atomic_load_n(&real_create, __ATOMIC_ACQUIRE));
-  if (real == nullptr) {
-    const link_map* library = NextLibraryWith("pthread_create");
-    if (library == nullptr) return 38;  // ENOSYS
-    real = reinterpret_cast<CreateFunction>(FindInLibrary(library, "pthread_create"));
-    __atomic_store_n(&real_create, reinterpret_cast<void*>(real), __ATOMIC_RELEASE);
-  }
+  auto* real = Next<CreateFunction>(&real_create, "pthread_create");
+  if (real == nullptr) return kNotThere;
   const SessionState state = SessionCurrentState();
   ThreadStart* start = state == SessionState::kOff || state == SessionState::kNew ? nullptr : TakeStart();
   if (start == nullptr) return real(thread, attributes, function, argument);

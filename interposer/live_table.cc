@@ -89,6 +89,7 @@ void WriteRecord(uint32_t slot, const LiveSampleData& sample) {
   record->weight = sample.weight;
   record->time_ns = sample.time_ns;
   record->thread = sample.thread;
+  record->context = sample.context;
   __atomic_store_n(&record->state, generation | format::kReady, __ATOMIC_RELEASE);
 }
 

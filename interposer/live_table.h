@@ -23,6 +23,7 @@ namespace cadastre {
 struct LiveSampleData {
   uint64_t address, size, weight, time_ns;
   uint32_t site, thread;
+  uint32_t context;  // string; format::LiveRecord::context
 };
 
 // Reserves private address space for a table of `slots` live samples. False: no memory.

@@ -115,8 +115,9 @@ enum LibraryFlags : uint32_t { kLibraryIsExecutable = 1, kLibraryIsVdso = 2, kLi
 //   kFrameExact     same fields, address of the instruction itself (a frame interrupted by a signal). Look up as it is.
 //   kFrameUnknown   [63:60] tag | [59:0] absolute return address in no known library (JIT code, unmapped)
 //   kFrameUnknownExact  the same, exact
-//   kFrameJava      [63:60] tag | [59:28] string index of "package.Class.method" | [27:24] JavaFrameKind | [23:0] line
-//   or 0
+//   kFrameJava      [63:60] tag | [59:28] string: "package.Class.method", then perhaps a newline and the source file |
+//                   [27:24] JavaFrameKind | [23:0] line, or 0. How the method was compiled is not kept: it changes
+//                   while a process runs, and one call path would become many sites.
 enum FrameTag : uint64_t {
   kFrameReturn = 1,
   kFrameExact = 2,
@@ -136,6 +137,18 @@ constexpr uint64_t FrameAddressOf(uint64_t frame) { return frame & kFrameAddress
 constexpr uint64_t MakeLibraryFrame(FrameTag tag, uint64_t library, uint64_t address) {
   return (static_cast<uint64_t>(tag) << kFrameTagShift) | (library << kFrameLibraryShift) |
          (address & kFrameAddressMask);
+}
+enum JavaFrameKind : uint32_t { kJavaMethod = 0, kJavaNativeMethod = 1 };
+inline constexpr int kJavaNameShift = 28, kJavaKindShift = 24;
+inline constexpr uint64_t kJavaLineMask = (1ull << kJavaKindShift) - 1;
+constexpr uint64_t MakeJavaFrame(JavaFrameKind kind, uint32_t name, uint32_t line) {
+  return (static_cast<uint64_t>(kFrameJava) << kFrameTagShift) | (static_cast<uint64_t>(name) << kJavaNameShift) |
+         (static_cast<uint64_t>(kind) << kJavaKindShift) | (line & kJavaLineMask);
+}
+constexpr uint32_t JavaNameOf(uint64_t frame) { return static_cast<uint32_t>(frame >> kJavaNameShift); }
+constexpr uint32_t JavaLineOf(uint64_t frame) { return static_cast<uint32_t>(frame & kJavaLineMask); }
+constexpr JavaFrameKind JavaKindOf(uint64_t frame) {
+  return static_cast<JavaFrameKind>((frame >> kJavaKindShift) & 15);
 }
 constexpr uint64_t MakeUnknownFrame(FrameTag tag, uint64_t pc) {
   return (static_cast<uint64_t>(tag) << kFrameTagShift) | (pc & kFramePayloadMask);
@@ -175,7 +188,9 @@ enum SiteFlags : uint32_t {
   kSiteTruncatedSmallStack = 4,  // too little stack was left: leaf only
   kSiteTruncatedMemory = 8,      // a stack word could not be read (bounds)
   kSiteTruncatedNested = 16,     // taken inside another capture (signal handler): leaf only
-  kSiteTruncatedMask = 31,
+  kSiteTruncatedContinuation = 32,  // a virtual thread that has waited: its older frames lie on the Java heap
+  kSiteTruncatedMask = 63,
+  kSiteSkippedNative = 64,  // not cut: native frames without unwind tables are left out before a Java frame
 };
 inline constexpr uint32_t kSiteOverflow = 1;  // the site "[stack table full]"
 
@@ -247,7 +262,7 @@ struct LiveRecord {
   uint64_t weight;   // bytes this sample stands for: S/(1-exp(-S/R)), rounded; == size in exact mode
   uint64_t time_ns;  // allocated at, since Header::start_monotonic_ns
   uint32_t thread;
-  uint32_t reserved;
+  uint32_t context;  // string: the Java method that was being compiled; 0 = none
 };
 static_assert(sizeof(LiveRecord) == 48);
 
@@ -312,6 +327,21 @@ struct Counters {
 };
 static_assert(sizeof(Counters) == 256);
 
+enum WalkerState : uint32_t {
+  kWalkerNoJvm = 0,
+  kWalkerActive = 1,
+  kWalkerUnusable = 2,  // a JVM, but JvmFacts::missing is not in its tables: native frames only
+};
+
+// The JVM in the process, if there is one.
+struct JvmFacts {
+  uint32_t walker;   // WalkerState; written last
+  uint32_t feature;  // JDK 8, 11, 17, ...; 0 = not known
+  uint32_t version;  // string: libjvm's own
+  uint32_t missing;  // string: "Type::_field"
+};
+static_assert(sizeof(JvmFacts) == 16);
+
 struct Header {
   char magic[8];
   uint32_t version;
@@ -353,7 +383,8 @@ struct Header {
   Control control;
   Outcome outcome;
   Counters counters;
-  uint8_t padding[4096 - 968];
+  JvmFacts jvm;
+  uint8_t padding[4096 - 984];
 };
 static_assert(sizeof(Header) == 4096);
 

@@ -1,7 +1,10 @@
 #include "interposer/recorder.h"
 
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
+#include "interposer/jvm/jvm.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
 #include "interposer/raw_syscall.h"
@@ -42,13 +45,25 @@ uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers) {
   return SiteIntern(frames, count, format::kSiteMalloc, flags);
 }
 
+// Compiler threads of a JVM are known by the names that the JVM gives them.
+uint32_t ContextOf(ThreadState* thread) {
+  if (thread->work == kThreadWorkAny || IsSandboxed()) return 0;
+  if (thread->work == kThreadWorkUnknown) {
+    if (!JvmIsThread()) return 0;  // not yet, or never
+    char name[16] = {};
+    RawSyscall(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(name));
+    thread->work = strstr(name, "Compiler") != nullptr || strstr(name, "omp..") != nullptr ? kThreadWorkCompiler : kThreadWorkAny;
+  }
+  return thread->work == kThreadWorkCompiler ? JvmThreadContext() : 0;
+}
+
 void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t weight,
                   const EntryRegisters& registers) {
   format::Counters* counters = &g_profile.header->counters;
   const uint64_t now = SessionNow();
   BufferPrepare(thread, now);
   const uint32_t site = CaptureSite(thread, registers);
-  LiveSampleData sample = {reinterpret_cast<uint64_t>(pointer), bytes, weight, now, site, thread->thread};
+  LiveSampleData sample = {reinterpret_cast<uint64_t>(pointer), bytes, weight, now, site, thread->thread, ContextOf(thread)};
   bool had_old = false;
   LiveSampleData old;
   const bool inserted = LiveInsert(sample, &had_old, &old);

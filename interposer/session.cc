@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "interposer/elf_lookup.h"
+#include "interposer/jvm/jvm.h"
 #include "interposer/library_map.h"
 #include "interposer/live_table.h"
 #include "interposer/process_facts.h"
@@ -205,6 +206,7 @@ bool SessionOpen() {
   double_at = g_profile.live_capacity / 2;
   ProfilePublish();
   LibraryMapPublish();
+  JvmPublish();
   SetState(SessionState::kRecording);
   return true;
 }

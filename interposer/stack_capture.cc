@@ -1,6 +1,7 @@
 #include "interposer/stack_capture.h"
 
 #include "interposer/eh_frame.h"
+#include "interposer/jvm/jvm.h"
 #include "interposer/library_map.h"
 #include "interposer/profile_format.h"
 #include "interposer/rule_cache.h"
@@ -16,11 +17,6 @@ constexpr uint32_t kMaxSteps = 2 * kMaxFrames;
 constexpr uint32_t kMaxSignalFrames = 16;
 // Each time libunwind begins at the leaf again.
 constexpr uint32_t kMaxLibrarySteps = 8;
-
-struct Frame {
-  uint64_t pc, sp, rbp;
-  bool exact;  // interrupted by a signal: pc is the instruction itself, not a return address
-};
 
 // The libraries that the loader has confirmed during this walk; most stacks cross two or three.
 class ConfirmedLibraries {
@@ -45,6 +41,8 @@ uint64_t LookupPc(uint64_t pc, bool exact) { return exact ? pc : pc - 1; }
 __attribute__((noinline)) void FindRuleSlow(uint64_t pc, bool exact, CachedRule* found) {
   *found = CachedRule{};
   LibraryEntry library;
+  // Not remembered either.
+  if (JvmIsCode(pc)) return found->SetGeneratedJava();
   if (!LookupLibrary(LookupPc(pc, exact), &library) || library.index >= format::kFrameLibraryLimit) {
     // Not remembered: generated code comes and goes without notice.
     found->frame = format::MakeUnknownFrame(exact ? format::kFrameUnknownExact : format::kFrameUnknown, pc);
@@ -77,7 +75,7 @@ __attribute__((always_inline)) inline CachedRule FindRule(uint64_t pc, bool exac
 enum StepResult { kStepped, kStackEnded, kMemoryEnded, kUnknownEnded };
 
 // Applies a rule that needs no more than rsp, rbp and the stack.
-__attribute__((always_inline)) inline StepResult StepByRule(const CachedRule& rule, StackMemory* memory, Frame* frame) {
+__attribute__((always_inline)) inline StepResult StepByRule(const CachedRule& rule, StackMemory* memory, StackFrame* frame) {
   const UnwindKind kind = rule.kind();
   const uint64_t base = kind == kUnwindFromRbp || kind == kUnwindRbpDeref ? frame->rbp : frame->sp;
   uint64_t cfa = base + static_cast<uint64_t>(rule.cfa_offset());
@@ -99,8 +97,8 @@ __attribute__((always_inline)) inline StepResult StepByRule(const CachedRule& ru
 
 // The handler has returned to the trampoline: rsp points to the ucontext. The interrupted code may have run on another
 // stack.
-StepResult StepOverSignal(StackMemory* memory, Frame* frame) {
-  Frame interrupted = {0, 0, 0, true};
+StepResult StepOverSignal(StackMemory* memory, StackFrame* frame) {
+  StackFrame interrupted = {0, 0, 0, true};
   if (!memory->Read(frame->sp + kUcontextRip, &interrupted.pc) ||
       !memory->Read(frame->sp + kUcontextRsp, &interrupted.sp) ||
       !memory->Read(frame->sp + kUcontextRbp, &interrupted.rbp) || !memory->Switch(interrupted.sp)) {
@@ -111,7 +109,7 @@ StepResult StepOverSignal(StackMemory* memory, Frame* frame) {
 }
 
 __attribute__((noinline)) StepResult StepByLibrary(const EntryRegisters& registers, uint32_t steps, StackMemory* memory,
-                                                   Frame* frame) {
+                                                   StackFrame* frame) {
   UnwoundFrame next;
   if (!StackUnwindStep(registers, steps, memory, &next)) return kUnknownEnded;
   if (next.pc == 0) return kStackEnded;
@@ -123,6 +121,26 @@ __attribute__((noinline)) StepResult StepByLibrary(const EntryRegisters& registe
   }
   *frame = {next.pc, next.sp, next.rbp, next.exact};
   return kStepped;
+}
+
+// kStackEnded also where the rest cannot be had; *flags says so.
+__attribute__((noinline)) StepResult StepOverJava(StackMemory* memory, StackFrame* frame, FrameList* list,
+                                                  JavaWalk* java, uint32_t* flags) {
+  switch (WalkJavaFrames(memory, frame, list, java)) {
+    case JavaStep::kLeft:
+      return kStepped;
+    case JavaStep::kLost:
+      return kUnknownEnded;
+    case JavaStep::kEnded:
+      return kStackEnded;
+    case JavaStep::kContinuation:
+      *flags |= format::kSiteTruncatedContinuation;
+      return kStackEnded;
+    case JavaStep::kFull:
+      *flags |= format::kSiteTruncatedDepth;
+      return kStackEnded;
+  }
+  return kUnknownEnded;
 }
 
 }  // namespace
@@ -142,15 +160,17 @@ uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds
     frames[0] = CaptureLeaf(registers);
     return 1;
   }
-  Frame frame = {registers.pc, registers.sp, registers.rbp, false};
+  StackFrame frame = {registers.pc, registers.sp, registers.rbp, false};
   ConfirmedLibraries confirmed;
-  uint32_t count = 0, signal_frames = 0, library_steps = 0;
-  for (uint32_t steps = 1; steps <= kMaxSteps; steps++) {
+  FrameList list = {frames, 0, capacity};
+  JavaWalk java;
+  // Where libunwind begins, and how many steps ago that was.
+  EntryRegisters origin = registers;
+  uint32_t steps = 0, signal_frames = 0, library_steps = 0;
+  for (uint32_t all_steps = 1; all_steps <= kMaxSteps; all_steps++) {
     const CachedRule rule = FindRule(frame.pc, frame.exact, &confirmed);
-    if (!rule.is_own_code()) {
-      if (count == capacity) break;
-      frames[count++] = rule.frame;
-    }
+    if (!rule.is_own_code() && !list.Add(rule.frame)) break;
+    steps++;
     StepResult result = kUnknownEnded;
     switch (rule.kind()) {
       case kUnwindFromRsp:
@@ -160,23 +180,33 @@ uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds
         result = StepByRule(rule, &memory, &frame);
         break;
       case kUnwindEnd:
-        return count;
+        return list.count;
       case kUnwindSignal:
         if (++signal_frames <= kMaxSignalFrames) result = StepOverSignal(&memory, &frame);
         break;
       case kUnwindByLibrary:
-        if (++library_steps <= kMaxLibrarySteps) result = StepByLibrary(registers, steps, &memory, &frame);
+        if (++library_steps <= kMaxLibrarySteps) result = StepByLibrary(origin, steps, &memory, &frame);
+        break;
+      case kUnwindJava:
+        result = StepOverJava(&memory, &frame, &list, &java, flags);
+        if (result == kStackEnded) return list.count;
+        origin = {frame.pc, frame.sp, frame.rbp, 0, 0, 0, 0, 0};
+        steps = 0;
         break;
       case kUnwindNoTable:
         break;
     }
     if (__builtin_expect(result == kStepped, 1)) continue;
-    if (result == kMemoryEnded) *flags = format::kSiteTruncatedMemory;
-    if (result == kUnknownEnded) *flags = format::kSiteTruncatedUnknownPc;
-    return count;
+    if (result == kStackEnded) return list.count;
+    if (SkipToJavaFrames(&memory, &frame, &java)) {
+      *flags |= format::kSiteSkippedNative;
+      continue;
+    }
+    *flags |= result == kMemoryEnded ? format::kSiteTruncatedMemory : format::kSiteTruncatedUnknownPc;
+    return list.count;
   }
-  *flags = format::kSiteTruncatedDepth;
-  return count;
+  *flags |= format::kSiteTruncatedDepth;
+  return list.count;
 }
 
 void StackCaptureInit() {

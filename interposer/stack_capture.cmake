@@ -3,11 +3,18 @@
 
 set(CADASTRE_STACK_SOURCES
   ${CMAKE_SOURCE_DIR}/interposer/eh_frame.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/code_cache.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/java_names.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/java_thread.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/jvm.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/method_names.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/vm_structs.cc
   ${CMAKE_SOURCE_DIR}/interposer/library_map.cc
   ${CMAKE_SOURCE_DIR}/interposer/rule_cache.cc
   ${CMAKE_SOURCE_DIR}/interposer/stack_capture.cc
   ${CMAKE_SOURCE_DIR}/interposer/stack_unwind.cc
-  ${CMAKE_SOURCE_DIR}/interposer/unwind_rules.cc)
+  ${CMAKE_SOURCE_DIR}/interposer/unwind_rules.cc
+  ${CMAKE_SOURCE_DIR}/interposer/word_cache.cc)
 
 # Variables are set each time (they belong to the folder that includes this); targets exist once.
 set(CADASTRE_PRIVATE_UNWIND ${CMAKE_BINARY_DIR}/interposer/libcadastre-unwind.so)

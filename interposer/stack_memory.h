@@ -20,6 +20,12 @@
 
 namespace cadastre {
 
+// Where a walk stands.
+struct StackFrame {
+  uint64_t pc, sp, rbp;
+  bool exact;  // interrupted by a signal: pc is the instruction itself, not a return address
+};
+
 // With less than this below sp only the leaf is taken: a capture may use 6 KiB (cold, with libunwind), and 2 KiB are
 // left for a signal that comes meanwhile (its frame with AVX-512 state is larger, but then the program itself has no
 // room for it either).

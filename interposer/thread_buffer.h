@@ -22,6 +22,9 @@ void BufferAppend(ThreadState* state, const format::Delta& delta);
 // Gives the thread an identity and a buffer now (before a sandbox forbids to ask for them).
 void BufferPrepare(ThreadState* state, uint64_t now_ns);
 
+// The thread calls itself something else now.
+void BufferRenameThread(ThreadState* state, const char* name);
+
 // 1/65536 blocks that a sample of `size` and `weight` bytes stands for.
 uint64_t SampleCountFixed(uint64_t size, uint64_t weight);
 

@@ -70,6 +70,7 @@ struct LiveSample {
   uint32_t site = 0;    // index into Profile::sites
   uint32_t thread = 0;  // index into Profile::threads; 0 = not known
   uint64_t address = 0, size_bytes = 0, weight_bytes = 0, time_ns = 0;
+  uint32_t context = 0;  // key of Profile::java_names: the method that was being compiled; 0 = none
 };
 
 enum class EndState { kRunning, kExit, kSignal, kExec, kLost };
@@ -80,6 +81,14 @@ struct Losses {
            interval_doublings = 0;
   uint64_t torn_records = 0;       // found half-written by the reader
   uint64_t unresolved_frames = 0;  // filled by whoever resolves names
+};
+
+// The JVM in the process. walker: are Java frames in the stacks?
+struct JvmFacts {
+  uint32_t walker = 0;    // format::WalkerState
+  uint32_t feature = 0;   // JDK 8, 11, 17, ...
+  std::string version;    // libjvm's own text
+  std::string missing;    // what the walker lacks
 };
 
 struct Profile {
@@ -110,7 +119,9 @@ struct Profile {
   std::vector<LiveSample> live;
   // Names that `cadastre symbolize` stored: raw frame -> frames. Empty in a live profile.
   std::vector<std::pair<uint64_t, std::vector<Frame>>> stored_symbols;
-  // Java frames carry their name in the file; this maps a string index to it (filled for those in use).
+  JvmFacts jvm;
+  // Java frames carry their name in the file; this maps a string index to it (filled for those in use). A newline and
+  // the source file may follow the name.
   std::vector<std::pair<uint32_t, std::string>> java_names;
 
   Losses losses;

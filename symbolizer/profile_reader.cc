@@ -36,7 +36,7 @@ constexpr uint64_t kMaxSampleBytes = 1ull << 56;  // more than a process can hav
 constexpr uint64_t kMaxTimeNs = 1ull << 58;       // nine years
 constexpr uint64_t kMaxThreads = 1 << 22;         // the kernel's PID_MAX_LIMIT
 
-uint32_t JavaNameOf(uint64_t frame) { return static_cast<uint32_t>(frame >> 28); }  // bits [59:28]
+
 
 struct RegionName {
   const char* records;
@@ -176,6 +176,8 @@ absl::Status ProfileReader::ReadHeader() {
   profile_.peak_rss_bytes = header_.outcome.peak_rss_bytes;
   profile_.peak_total_bytes = header_.peak_total_bytes;
   profile_.peak_ns = header_.peak_ns;
+  profile_.jvm.walker = header_.jvm.walker;
+  profile_.jvm.feature = header_.jvm.feature;
   const format::Counters& counters = header_.counters;
   profile_.recorded_samples = counters.samples;
   profile_.recorded_frees = counters.frees;
@@ -410,13 +412,20 @@ void ProfileReader::ReadStrings() {
     if (library.path.empty() && library.executable) library.path = profile_.exe;  // the loader has no name for it
   }
 
+  profile_.jvm.version = StringAt(header_.jvm.version);
+  profile_.jvm.missing = StringAt(header_.jvm.missing);
+
   absl::flat_hash_set<uint32_t> seen;
   for (const Site& site : profile_.sites) {
     for (uint64_t frame : site.frames) {
       if (format::FrameTagOf(frame) != format::kFrameJava) continue;
-      uint32_t index = JavaNameOf(frame);
+      uint32_t index = format::JavaNameOf(frame);
       if (seen.insert(index).second) profile_.java_names.emplace_back(index, StringAt(index));
     }
+  }
+  for (const LiveSample& sample : profile_.live) {
+    if (sample.context == 0 || !seen.insert(sample.context).second) continue;
+    profile_.java_names.emplace_back(sample.context, StringAt(sample.context));
   }
   std::sort(profile_.java_names.begin(), profile_.java_names.end());
 }
@@ -449,6 +458,7 @@ void ProfileReader::PlaceLiveSamples() {
     LiveSample sample;
     sample.site = site->second;
     sample.thread = record.thread < profile_.threads.size() ? record.thread : 0;
+    sample.context = record.context;
     sample.address = record.address;
     sample.size_bytes = record.size;
     sample.weight_bytes = record.weight;

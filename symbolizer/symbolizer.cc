@@ -5,15 +5,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "interposer/profile_format.h"
 #include "symbolizer/library_names.h"
 #include "symbolizer/library_symbols.h"
 
 namespace cadastre {
 namespace {
-
-uint32_t JavaNameOf(uint64_t frame) { return static_cast<uint32_t>(frame >> 28); }
-int JavaLineOf(uint64_t frame) { return static_cast<int>(frame & 0xffffff); }
 
 Frame Unresolved(std::string function) {
   Frame frame;
@@ -101,12 +99,15 @@ std::vector<Frame> Symbolizer::State::Name(uint64_t raw) {
     case format::kFrameUnknownExact:
       return {Unresolved(absl::StrFormat("0x%x", raw & format::kFramePayloadMask))};
     case format::kFrameJava: {
-      auto name = java_names.find(JavaNameOf(raw));
+      auto name = java_names.find(format::JavaNameOf(raw));
       Frame frame;
       frame.java = true;
-      frame.line = JavaLineOf(raw);
+      frame.line = static_cast<int>(format::JavaLineOf(raw));
       frame.resolved = name != java_names.end() && !name->second->empty();
-      frame.function = frame.resolved ? *name->second : "[java method]";
+      std::pair<std::string, std::string> method_and_file;
+      if (frame.resolved) method_and_file = absl::StrSplit(*name->second, absl::MaxSplits('\n', 1));
+      frame.function = frame.resolved ? method_and_file.first : "[java method]";
+      frame.file = method_and_file.second;
       return {frame};
     }
     default:

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "interposer/profile_format.h"
 #include "report/cli/command.h"
 #include "report/format.h"
@@ -21,6 +22,15 @@ struct PrintCommand {
 };
 
 double Seconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
+// "com.acme.Foo.bar (Foo.java)"
+std::string JavaName(const Profile& profile, uint32_t string) {
+  auto found = std::lower_bound(profile.java_names.begin(), profile.java_names.end(), string,
+                                [](const auto& entry, uint32_t wanted) { return entry.first < wanted; });
+  if (found == profile.java_names.end() || found->first != string) return absl::StrFormat("string %d", string);
+  const std::pair<std::string, std::string> parts = absl::StrSplit(found->second, absl::MaxSplits('\n', 1));
+  return parts.second.empty() ? parts.first : absl::StrCat(parts.first, " (", parts.second, ")");
+}
 
 // "libfoo.so+0x1234", "exact libfoo.so+0x1234", "0x7f0000001000", "java com.acme.Foo.bar:12"
 std::string RawFrame(const Profile& profile, uint64_t raw) {
@@ -40,11 +50,9 @@ std::string RawFrame(const Profile& profile, uint64_t raw) {
     case format::kFrameUnknownExact:
       return absl::StrFormat("exact 0x%x", raw & format::kFramePayloadMask);
     case format::kFrameJava: {
-      uint32_t name = static_cast<uint32_t>((raw & format::kFramePayloadMask) >> 28);
-      for (const auto& [index, text] : profile.java_names) {
-        if (index == name) return absl::StrCat("java ", text, ":", raw & 0xFFFFFF);
-      }
-      return absl::StrFormat("java string %d", name);
+      const bool native = format::JavaKindOf(raw) == format::kJavaNativeMethod;
+      return absl::StrCat("java ", JavaName(profile, format::JavaNameOf(raw)),
+                          native ? " (native)" : absl::StrCat(":", format::JavaLineOf(raw)));
     }
     default:
       return absl::StrFormat("frame 0x%016x", raw);
@@ -57,7 +65,9 @@ std::string FlagNames(uint32_t flags) {
       {format::kSiteTruncatedDepth, "cut at the depth limit"},
       {format::kSiteTruncatedSmallStack, "cut: little stack left"},
       {format::kSiteTruncatedMemory, "cut at an unreadable word"},
-      {format::kSiteTruncatedNested, "cut: nested capture"}};
+      {format::kSiteTruncatedNested, "cut: nested capture"},
+      {format::kSiteTruncatedContinuation, "cut where the virtual thread's stack goes on in the Java heap"},
+      {format::kSiteSkippedNative, "native frames without unwind tables left out"}};
   std::string names;
   for (auto [flag, name] : kFlags) {
     if ((flags & flag) != 0) absl::StrAppend(&names, names.empty() ? "" : ", ", name);
@@ -105,6 +115,10 @@ class ProfileText {
          EndText(profile_));
     Line("interval ", profile_.interval_bytes, " seed ", profile_.seed, " memory ", profile_.memory_bytes, " file ",
          profile_.file_bytes);
+    if (profile_.jvm.walker != format::kWalkerNoJvm) {
+      Line("jvm ", profile_.jvm.feature, " (", profile_.jvm.version, ") java frames ",
+           profile_.jvm.walker == format::kWalkerActive ? "yes" : absl::StrCat("no: it lacks ", profile_.jvm.missing));
+    }
     Line("state ", kStates[std::min<uint32_t>(profile_.run_state, 3)],
          profile_.run_state == 3 ? kReasons[std::min<uint32_t>(profile_.stop_reason, 3)] : "");
     if (profile_.is_snapshot) {
@@ -172,7 +186,8 @@ class ProfileText {
       if (printed++ >= command_.live) break;
       uint32_t site = sample.site < profile_.sites.size() ? profile_.sites[sample.site].id : 0;
       Line(absl::StrFormat("live 0x%x", sample.address), " site ", site, " size ", sample.size_bytes, " weight ",
-           sample.weight_bytes, " at ", Seconds(sample.time_ns), " s thread ", sample.thread);
+           sample.weight_bytes, " at ", Seconds(sample.time_ns), " s thread ", sample.thread,
+           sample.context == 0 ? "" : absl::StrCat(" compiling ", JavaName(profile_, sample.context)));
     }
     if (profile_.live.size() > printed) Line("live: ", profile_.live.size() - printed, " more");
   }

@@ -2,11 +2,13 @@
 #include <string.h>
 
 #include "interposer/profile_file.h"
+#include "interposer/thread_buffer.h"
 
 namespace cadastre {
 
 ProfileView g_profile;
 
+bool IsSandboxed() { return false; }
 bool ProfileIsOpen() { return g_profile.header != nullptr; }
 bool ProfileEnsure(const void*, size_t) { return true; }
 uint32_t ProfileAddString(const char* bytes, size_t length) {

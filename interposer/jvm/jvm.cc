@@ -1,0 +1,290 @@
+#include "interposer/jvm/jvm.h"
+
+#include <string.h>
+
+#include "interposer/elf_lookup.h"
+#include "interposer/jvm/code_cache.h"
+#include "interposer/jvm/java_thread.h"
+#include "interposer/jvm/method_names.h"
+#include "interposer/jvm/vm_structs.h"
+#include "interposer/library_map.h"
+#include "interposer/profile_file.h"
+#include "interposer/profile_format.h"
+
+namespace cadastre {
+namespace {
+
+enum JvmState : uint32_t { kNoJvm = 0, kReading = 1, kUnusable = 2, kReady = 3 };
+
+uint32_t state;  // JvmState; the layout is constant once it is kUnusable or kReady
+VmLayout layout;
+uint64_t libjvm_address;  // anywhere in libjvm
+
+JvmState State() { return static_cast<JvmState>(__atomic_load_n(&state, __ATOMIC_ACQUIRE)); }
+
+bool IsInterpreterCode(uint64_t pc) {
+  const uint64_t stubs = *layout.interpreter;
+  return stubs != 0 && pc - LoadField<uint64_t>(stubs, layout.stubs_begin) <
+                           LoadField<uint32_t>(stubs, layout.stubs_bytes);
+}
+
+bool IsCallStub(uint64_t pc) { return pc == *layout.call_stub_return_pc; }
+
+// Could a frame return to pc? Asked where a frame's size is not certain.
+bool IsReturnAddress(uint64_t pc) {
+  if (!JvmIsCode(pc)) {
+    LibraryEntry library;
+    return LookupLibrary(pc - 1, &library);
+  }
+  if (IsCallStub(pc) || IsInterpreterCode(pc)) return true;
+  CodeBlob blob;
+  if (!FindCodeBlob(layout, pc, &blob)) return false;
+  int32_t offset;
+  InlinedScopes scopes;
+  switch (blob.kind) {
+    case BlobKind::kCompiled:
+      return IsDeoptimised(layout, blob, pc, &offset) || scopes.Start(layout, blob, pc);
+    case BlobKind::kNativeWrapper:
+    case BlobKind::kContinuationStub:
+      return true;
+    case BlobKind::kOther:
+      return blob.frame_bytes != 0;
+  }
+  return false;
+}
+
+// The native method that the JVM calls at the bottom of a virtual thread's stack. What lies behind it belongs to the
+// thread that carries it.
+bool IsVirtualThreadRoot(uint64_t method) {
+  static constexpr char kClass[] = "jdk/internal/vm/Continuation", kMethod[] = "enterSpecial";
+  const uint64_t constants = LoadField<uint64_t>(method, layout.method_constants);
+  const uint64_t pool = LoadField<uint64_t>(constants, layout.const_pool);
+  const uint64_t name = LoadField<uint64_t>(
+      pool, layout.pool_bytes + LoadField<uint16_t>(constants, layout.const_name_index) * 8);
+  const uint64_t holder = LoadField<uint64_t>(pool, layout.pool_holder);
+  auto equals = [](uint64_t symbol, const char* text, uint16_t length) {
+    return LoadField<uint16_t>(symbol, layout.symbol_length) == length &&
+           memcmp(reinterpret_cast<const char*>(symbol + static_cast<uint64_t>(layout.symbol_body)), text, length) == 0;
+  };
+  return equals(name, kMethod, sizeof(kMethod) - 1) &&
+         equals(LoadField<uint64_t>(holder, layout.klass_name), kClass, sizeof(kClass) - 1);
+}
+
+// One walk through consecutive Java frames.
+class JavaFrames {
+ public:
+  JavaFrames(StackMemory* memory, StackFrame* frame, FrameList* list, JavaWalk* walk)
+      : memory_(memory), frame_(frame), list_(list), walk_(walk) {}
+
+  JavaStep Run() {
+    // Generated code that a signal interrupted may be anywhere in a frame's making.
+    if (frame_->exact) return JavaStep::kLost;
+    for (uint32_t steps = 0; steps < kMaxSteps; steps++) {
+      const JavaStep step = Step();
+      if (step != JavaStep::kLeft) return step;
+      if (left_ || !JvmIsCode(frame_->pc)) return JavaStep::kLeft;
+      first_ = false;
+    }
+    return JavaStep::kLost;
+  }
+
+ private:
+  static constexpr uint32_t kMaxSteps = 4096;
+
+  // kLeft: *frame_ is the caller.
+  JavaStep Step() {
+    if (IsCallStub(frame_->pc)) return StepOverCallStub();
+    if (IsInterpreterCode(frame_->pc)) return StepOverInterpreted();
+    CodeBlob blob;
+    if (!FindCodeBlob(layout, frame_->pc, &blob)) return JavaStep::kLost;
+    switch (blob.kind) {
+      case BlobKind::kCompiled:
+        return StepOverCompiled(blob);
+      case BlobKind::kNativeWrapper:
+        return StepOverNativeWrapper(blob);
+      case BlobKind::kContinuationStub:
+        return JavaStep::kContinuation;
+      case BlobKind::kOther:
+        return StepOverStub(blob);
+    }
+    return JavaStep::kLost;
+  }
+
+  // Java was called from native code: an ordinary frame with rbp, and the note of the Java frames before it.
+  JavaStep StepOverCallStub() {
+    uint64_t wrapper;
+    const uint64_t slot = frame_->rbp + static_cast<uint64_t>(static_cast<int64_t>(layout.call_wrapper_slot) * 8);
+    walk_->started = true;
+    walk_->anchor = 0;
+    if (layout.call_wrapper_anchor >= 0 && memory_->Read(slot, &wrapper)) {
+      walk_->anchor = wrapper + static_cast<uint64_t>(layout.call_wrapper_anchor);
+    }
+    left_ = true;
+    return ReturnThroughRbp() ? JavaStep::kLeft : JavaStep::kLost;
+  }
+
+  JavaStep StepOverInterpreted() {
+    const uint64_t rbp = frame_->rbp;
+    uint64_t method, bytecode, sender_sp, caller_rbp, caller_pc;
+    if (rbp < frame_->sp || !memory_->Read(rbp + 8, &caller_pc) || !memory_->Read(rbp, &caller_rbp) ||
+        !memory_->Read(rbp - 8, &sender_sp) || !memory_->Read(rbp - 24, &method) ||
+        !memory_->Read(rbp + static_cast<uint64_t>(static_cast<int64_t>(layout.interpreter_bytecode_slot) * 8),
+                       &bytecode)) {
+      return JavaStep::kLost;
+    }
+    // Frames that a deoptimisation is just building have their links, but perhaps not yet their method.
+    const uint64_t word = JavaFrameAtAddress(layout, method, bytecode, after_stub_ && IsUnpackingFrames(layout));
+    if (word == 0 && !after_stub_) return JavaStep::kLost;
+    if (word != 0 && !list_->Add(word)) return JavaStep::kFull;
+    return Move(caller_pc, sender_sp, caller_rbp, rbp) ? JavaStep::kLeft : JavaStep::kLost;
+  }
+
+  JavaStep StepOverCompiled(const CodeBlob& blob) {
+    after_stub_ = false;
+    uint64_t pc = frame_->pc;
+    int32_t original_pc_offset;
+    if (IsDeoptimised(layout, blob, pc, &original_pc_offset) &&
+        !memory_->Read(frame_->sp + static_cast<uint64_t>(static_cast<int64_t>(original_pc_offset)), &pc)) {
+      return JavaStep::kLost;
+    }
+    InlinedScopes scopes;
+    const bool known = scopes.Start(layout, blob, pc);
+    // Only the first frame, which called native code, may stand where there is no debug information.
+    if (!known && !first_) return JavaStep::kLost;
+    if (!known) {
+      if (!AddMethod(MethodOfBlob(layout, blob), -1)) return JavaStep::kFull;
+      return ReturnFromFrame(blob.frame_bytes, true) ? JavaStep::kLeft : JavaStep::kLost;
+    }
+    uint64_t method;
+    int32_t bytecode;
+    while (scopes.Next(&method, &bytecode)) {
+      if (!AddMethod(method, bytecode)) return JavaStep::kFull;
+    }
+    return ReturnFromFrame(blob.frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
+  }
+
+  JavaStep StepOverNativeWrapper(const CodeBlob& blob) {
+    after_stub_ = false;
+    const uint64_t method = MethodOfBlob(layout, blob);
+    if (method != 0 && !AddMethod(method, -1)) return JavaStep::kFull;
+    if (method != 0 && IsVirtualThreadRoot(method)) return JavaStep::kEnded;
+    return ReturnFromFrame(blob.frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
+  }
+
+  // Code of the JVM's own between Java frames and native ones. It is not recorded: whether a call goes through a stub
+  // depends on which compiler has seen it.
+  JavaStep StepOverStub(const CodeBlob& blob) {
+    after_stub_ = true;
+    const StackFrame before = *frame_;
+    if (blob.frame_bytes != 0 && ReturnFromFrame(blob.frame_bytes, true)) return JavaStep::kLeft;
+    *frame_ = before;
+    return ReturnThroughRbp() && IsReturnAddress(frame_->pc) ? JavaStep::kLeft : JavaStep::kLost;
+  }
+
+  // False: the list is full.
+  bool AddMethod(uint64_t method, int32_t bytecode) {
+    const uint64_t word = method != 0 ? JavaFrameAtIndex(layout, method, bytecode) : 0;
+    return word == 0 || list_->Add(word);
+  }
+
+  // Compiled code and most stubs: a frame of fixed size, the return address at its top, the caller's rbp below that.
+  bool ReturnFromFrame(uint64_t frame_bytes, bool uncertain) {
+    if (frame_bytes < 16) return false;
+    const uint64_t top = frame_->sp + frame_bytes;
+    uint64_t pc, rbp;
+    if (!memory_->Read(top - 8, &pc) || !memory_->Read(top - 16, &rbp)) return false;
+    if (uncertain && !IsReturnAddress(pc)) return false;
+    return Move(pc, top, rbp, frame_->sp);
+  }
+
+  bool ReturnThroughRbp() {
+    uint64_t pc, rbp;
+    if (frame_->rbp < frame_->sp || !memory_->Read(frame_->rbp + 8, &pc) || !memory_->Read(frame_->rbp, &rbp)) {
+      return false;
+    }
+    return Move(pc, frame_->rbp + 16, rbp, frame_->rbp);
+  }
+
+  // Each frame lies above the one it called.
+  bool Move(uint64_t pc, uint64_t sp, uint64_t rbp, uint64_t above) {
+    if (sp <= above || sp <= frame_->sp || pc == 0) return false;
+    memory_->Ascend(sp);
+    *frame_ = {pc, sp, rbp, false};
+    return true;
+  }
+
+  StackMemory* memory_;
+  StackFrame* frame_;
+  FrameList* list_;
+  JavaWalk* walk_;
+  bool first_ = true;        // no Java frame was passed yet
+  bool left_ = false;        // native code called the frames so far
+  bool after_stub_ = false;  // the frames that follow may be just being rebuilt
+};
+
+}  // namespace
+
+void JvmNoteThreadKey(const void* caller, uint32_t key) {
+  if (State() != kNoJvm) return;
+  const link_map* library = LibraryOf(caller);
+  if (!IsHotSpot(library)) return;
+  uint32_t expected = kNoJvm;
+  if (!__atomic_compare_exchange_n(&state, &expected, kReading, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+  libjvm_address = reinterpret_cast<uint64_t>(caller);
+  const bool usable = ReadVmStructs(library, &layout);
+  SetThreadKey(key);
+  __atomic_store_n(&state, usable ? kReady : kUnusable, __ATOMIC_RELEASE);
+  if (ProfileIsOpen()) JvmPublish();
+}
+
+void JvmPublish() {
+  const JvmState now = State();
+  if (now != kReady && now != kUnusable) return;
+  format::JvmFacts* facts = &g_profile.header->jvm;
+  facts->feature = static_cast<uint32_t>(layout.feature);
+  if (layout.version != nullptr) facts->version = ProfileAddString(layout.version, strlen(layout.version));
+  if (layout.missing != nullptr) facts->missing = ProfileAddString(layout.missing, strlen(layout.missing));
+  __atomic_store_n(&facts->walker, now == kReady ? format::kWalkerActive : format::kWalkerUnusable, __ATOMIC_RELEASE);
+}
+
+bool JvmIsCode(uint64_t pc) { return State() == kReady && IsInCodeCache(layout, pc); }
+
+JavaStep WalkJavaFrames(StackMemory* memory, StackFrame* frame, FrameList* list, JavaWalk* walk) {
+  const uint32_t before = list->count;
+  const JavaStep step = JavaFrames(memory, frame, list, walk).Run();
+  if (list->count != before) NoteJavaThread(layout);
+  return step;
+}
+
+bool SkipToJavaFrames(StackMemory* memory, StackFrame* frame, JavaWalk* walk) {
+  if (State() != kReady) return false;
+  if (!walk->started) {
+    walk->started = true;
+    walk->anchor = CurrentAnchor(layout);
+  }
+  if (walk->anchor == 0) return false;
+  const uint64_t anchor = walk->anchor;
+  walk->anchor = 0;
+  const uint64_t sp = LoadField<uint64_t>(anchor, layout.anchor_sp);
+  const uint64_t rbp = LoadField<uint64_t>(anchor, layout.anchor_fp);
+  uint64_t pc = LoadField<uint64_t>(anchor, layout.anchor_pc);
+  if (sp <= frame->sp) return false;
+  // Code that entered the JVM from the interpreter notes no pc: the call left it below sp.
+  if (pc == 0 && !memory->Read(sp - 8, &pc)) return false;
+  if (!JvmIsCode(pc)) return false;
+  uint64_t probe;
+  if (!memory->Read(sp, &probe)) return false;
+  memory->Ascend(sp);
+  *frame = {pc, sp, rbp, false};
+  return true;
+}
+
+bool JvmIsThread() { return State() == kReady && CurrentVmThread() != 0; }
+
+uint32_t JvmThreadContext() {
+  if (State() != kReady) return 0;
+  const uint64_t method = CompiledNow(layout);
+  return method == 0 ? 0 : JavaMethodName(layout, method);
+}
+
+}  // namespace cadastre
