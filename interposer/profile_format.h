@@ -183,11 +183,11 @@ struct SiteRecord {
 static_assert(sizeof(SiteRecord) == 112);
 enum SiteKind : uint32_t { kSiteMalloc = 0, kSiteMmap = 1, kSiteStack = 2 };
 enum SiteFlags : uint32_t {
-  kSiteTruncatedUnknownPc = 1,   // the walk ended at a pc with no unwind rule
-  kSiteTruncatedDepth = 2,       // the depth limit was reached
-  kSiteTruncatedSmallStack = 4,  // too little stack was left: leaf only
-  kSiteTruncatedMemory = 8,      // a stack word could not be read (bounds)
-  kSiteTruncatedNested = 16,     // taken inside another capture (signal handler): leaf only
+  kSiteTruncatedUnknownPc = 1,      // the walk ended at a pc with no unwind rule
+  kSiteTruncatedDepth = 2,          // the depth limit was reached
+  kSiteTruncatedSmallStack = 4,     // too little stack was left: leaf only
+  kSiteTruncatedMemory = 8,         // a stack word could not be read (bounds)
+  kSiteTruncatedNested = 16,        // taken inside another capture (signal handler): leaf only
   kSiteTruncatedContinuation = 32,  // a virtual thread that has waited: its older frames lie on the Java heap
   kSiteTruncatedMask = 63,
   kSiteSkippedNative = 64,  // not cut: native frames without unwind tables are left out before a Java frame

@@ -52,7 +52,8 @@ uint32_t ContextOf(ThreadState* thread) {
     if (!JvmIsThread()) return 0;  // not yet, or never
     char name[16] = {};
     RawSyscall(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(name));
-    thread->work = strstr(name, "Compiler") != nullptr || strstr(name, "omp..") != nullptr ? kThreadWorkCompiler : kThreadWorkAny;
+    thread->work =
+        strstr(name, "Compiler") != nullptr || strstr(name, "omp..") != nullptr ? kThreadWorkCompiler : kThreadWorkAny;
   }
   return thread->work == kThreadWorkCompiler ? JvmThreadContext() : 0;
 }
@@ -63,7 +64,8 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
   const uint64_t now = SessionNow();
   BufferPrepare(thread, now);
   const uint32_t site = CaptureSite(thread, registers);
-  LiveSampleData sample = {reinterpret_cast<uint64_t>(pointer), bytes, weight, now, site, thread->thread, ContextOf(thread)};
+  LiveSampleData sample = {
+      reinterpret_cast<uint64_t>(pointer), bytes, weight, now, site, thread->thread, ContextOf(thread)};
   bool had_old = false;
   LiveSampleData old;
   const bool inserted = LiveInsert(sample, &had_old, &old);

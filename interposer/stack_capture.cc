@@ -75,7 +75,8 @@ __attribute__((always_inline)) inline CachedRule FindRule(uint64_t pc, bool exac
 enum StepResult { kStepped, kStackEnded, kMemoryEnded, kUnknownEnded };
 
 // Applies a rule that needs no more than rsp, rbp and the stack.
-__attribute__((always_inline)) inline StepResult StepByRule(const CachedRule& rule, StackMemory* memory, StackFrame* frame) {
+__attribute__((always_inline)) inline StepResult StepByRule(const CachedRule& rule, StackMemory* memory,
+                                                            StackFrame* frame) {
   const UnwindKind kind = rule.kind();
   const uint64_t base = kind == kUnwindFromRbp || kind == kUnwindRbpDeref ? frame->rbp : frame->sp;
   uint64_t cfa = base + static_cast<uint64_t>(rule.cfa_offset());

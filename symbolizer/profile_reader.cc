@@ -36,8 +36,6 @@ constexpr uint64_t kMaxSampleBytes = 1ull << 56;  // more than a process can hav
 constexpr uint64_t kMaxTimeNs = 1ull << 58;       // nine years
 constexpr uint64_t kMaxThreads = 1 << 22;         // the kernel's PID_MAX_LIMIT
 
-
-
 struct RegionName {
   const char* records;
   uint32_t record_bytes;

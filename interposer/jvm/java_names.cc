@@ -11,15 +11,15 @@ struct GeneratedClass {
   const char* replacement;
 };
 constexpr GeneratedClass kGeneratedClasses[] = {
-    {"$$Lambda", ""},                   // the JDK's lambdas: $$Lambda$14+0x..., $$Lambda+0x..., $$Lambda/0x...
-    {"CGLIB$$", "*"},                   // Spring and CGLIB: hash or number
-    {"$ByteBuddy$", "*"},               // random
-    {"$HibernateProxy$", "*"},          // random
-    {"$MockitoMock$", "*"},             // random
-    {"_$$_jvst", "*"},                  // Javassist: counters
-    {"GeneratedMethodAccessor", "*"},   // the JDK's reflection until 21: counter
-    {"ConstructorAccessor", "*"},       // GeneratedConstructorAccessor, GeneratedSerializationConstructorAccessor
-    {"$Proxy", "*"},                    // java.lang.reflect.Proxy: counter
+    {"$$Lambda", ""},                  // the JDK's lambdas: $$Lambda$14+0x..., $$Lambda+0x..., $$Lambda/0x...
+    {"CGLIB$$", "*"},                  // Spring and CGLIB: hash or number
+    {"$ByteBuddy$", "*"},              // random
+    {"$HibernateProxy$", "*"},         // random
+    {"$MockitoMock$", "*"},            // random
+    {"_$$_jvst", "*"},                 // Javassist: counters
+    {"GeneratedMethodAccessor", "*"},  // the JDK's reflection until 21: counter
+    {"ConstructorAccessor", "*"},      // GeneratedConstructorAccessor, GeneratedSerializationConstructorAccessor
+    {"$Proxy", "*"},                   // java.lang.reflect.Proxy: counter
 };
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }

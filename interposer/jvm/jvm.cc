@@ -24,8 +24,8 @@ JvmState State() { return static_cast<JvmState>(__atomic_load_n(&state, __ATOMIC
 
 bool IsInterpreterCode(uint64_t pc) {
   const uint64_t stubs = *layout.interpreter;
-  return stubs != 0 && pc - LoadField<uint64_t>(stubs, layout.stubs_begin) <
-                           LoadField<uint32_t>(stubs, layout.stubs_bytes);
+  return stubs != 0 &&
+         pc - LoadField<uint64_t>(stubs, layout.stubs_begin) < LoadField<uint32_t>(stubs, layout.stubs_bytes);
 }
 
 bool IsCallStub(uint64_t pc) { return pc == *layout.call_stub_return_pc; }
@@ -59,8 +59,8 @@ bool IsVirtualThreadRoot(uint64_t method) {
   static constexpr char kClass[] = "jdk/internal/vm/Continuation", kMethod[] = "enterSpecial";
   const uint64_t constants = LoadField<uint64_t>(method, layout.method_constants);
   const uint64_t pool = LoadField<uint64_t>(constants, layout.const_pool);
-  const uint64_t name = LoadField<uint64_t>(
-      pool, layout.pool_bytes + LoadField<uint16_t>(constants, layout.const_name_index) * 8);
+  const uint64_t name =
+      LoadField<uint64_t>(pool, layout.pool_bytes + LoadField<uint16_t>(constants, layout.const_name_index) * 8);
   const uint64_t holder = LoadField<uint64_t>(pool, layout.pool_holder);
   auto equals = [](uint64_t symbol, const char* text, uint16_t length) {
     return LoadField<uint16_t>(symbol, layout.symbol_length) == length &&

@@ -1,11 +1,11 @@
 // Java frames in a stack, without an agent: the one door to everything that knows HotSpot.
 //
 // A native walk that reaches a pc in HotSpot's code cache hands over to WalkJavaFrames, which names the Java frames and
-// comes back at the native frame that called them: a mixed stack of any number of such pieces is walked from its leaf to
-// its root. No JVMTI, JNI, jmethodID or attached thread; nothing on the Java heap is read. What is read belongs to
+// comes back at the native frame that called them: a mixed stack of any number of such pieces is walked from its leaf
+// to its root. No JVMTI, JNI, jmethodID or attached thread; nothing on the Java heap is read. What is read belongs to
 // frames of the calling thread and cannot go away meanwhile. Thread- and signal-safety: everything but
-// JvmNoteThreadKey is safe in hooks: no lock, no allocation. Errors: a JVM whose tables lack something has native frames
-// only, and JvmFacts says what is missing.
+// JvmNoteThreadKey is safe in hooks: no lock, no allocation. Errors: a JVM whose tables lack something has native
+// frames only, and JvmFacts says what is missing.
 //
 // Example (the walk of stack_capture.cc):
 //   if (JvmIsCode(frame.pc)) step = WalkJavaFrames(&memory, &frame, &list, &walk);
@@ -22,7 +22,8 @@ namespace cadastre {
 // caller: the address that pthread_key_create returns to.
 void JvmNoteThreadKey(const void* caller, uint32_t key);
 
-// Writes into the profile's header what is known of the JVM. When the profile is opened; later changes write themselves.
+// Writes into the profile's header what is known of the JVM. When the profile is opened; later changes write
+// themselves.
 void JvmPublish();
 
 // True if pc lies in the code cache of a JVM that can be walked.

@@ -207,8 +207,7 @@ const char* FindMissing(const VmLayout& layout) {
   if (layout.interpreter == nullptr) return "AbstractInterpreter::_code";
   if (layout.call_stub_return_pc == nullptr) return "StubRoutines::_call_stub_return_address";
   for (const Needed& needed : kNeeded) {
-    const bool there =
-        layout.*needed.offset >= 0 || (needed.or_offset != nullptr && layout.*needed.or_offset >= 0);
+    const bool there = layout.*needed.offset >= 0 || (needed.or_offset != nullptr && layout.*needed.or_offset >= 0);
     if (!there) return needed.name;
   }
   if (layout.blob_mutable_data >= 0 && layout.blob_relocation_bytes < 0) return "CodeBlob::_relocation_size";

@@ -25,9 +25,9 @@ struct VmLayout {
   int feature;          // JDK 8, 11, 17, ...; 0 = not known
 
   // Variables of libjvm, by address. They get their values while the JVM starts.
-  const uint64_t* code_heaps;           // GrowableArray<CodeHeap*>*; or code_heap
-  const uint64_t* code_heap;            // CodeHeap* (8)
-  const uint64_t* code_low;             // bounds of all code heaps; nullptr in 8
+  const uint64_t* code_heaps;  // GrowableArray<CodeHeap*>*; or code_heap
+  const uint64_t* code_heap;   // CodeHeap* (8)
+  const uint64_t* code_low;    // bounds of all code heaps; nullptr in 8
   const uint64_t* code_high;
   const uint64_t* interpreter;          // StubQueue*
   const uint64_t* call_stub_return_pc;  // where Java returns to the native code that called it

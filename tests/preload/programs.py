@@ -234,20 +234,35 @@ public class Program {
 """
 
 
-def jdk(version):
-    """The home of JDK `version`, by its own release file."""
+def java_feature(home):
+    """8, 11, 17, ...: what the JDK's own release file says; None if there is none."""
+    try:
+        with open(os.path.join(home, "release"), encoding="utf-8") as file:
+            match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', file.read(), re.M)
+    except OSError:
+        return None
+    return int(match.group(1)) if match else None
+
+
+def jdk_homes():
+    """The homes of all JDKs found, one of each feature version."""
     homes = [os.environ.get("JAVA_HOME", "")]
     if os.path.isdir("/usr/lib/jvm"):
         homes += [os.path.join("/usr/lib/jvm", name) for name in sorted(os.listdir("/usr/lib/jvm"))]
     if shutil.which("javac"):
         homes.append(os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("javac")))))
+    found = {}
     for home in homes:
-        try:
-            with open(os.path.join(home, "release"), encoding="utf-8") as file:
-                match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', file.read(), re.M)
-        except OSError:
-            continue
-        if match and (version == "any" or int(match.group(1)) == int(version)) and os.path.exists(f"{home}/bin/javac"):
+        feature = java_feature(home)
+        if feature and os.path.exists(f"{home}/bin/javac"):
+            found.setdefault(feature, home)
+    return list(found.values())
+
+
+def jdk(version):
+    """The home of JDK `version`, by its own release file."""
+    for home in jdk_homes():
+        if version == "any" or java_feature(home) == int(version):
             return home
     raise Missing(f"JDK {version} is not installed")
 

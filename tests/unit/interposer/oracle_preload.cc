@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/allocation_hooks.h"
 #include "tests/unit/interposer/stack_oracle.h"
 
 namespace {
@@ -23,59 +24,13 @@ __thread int t_inside __attribute__((tls_model("initial-exec")));
 
 }  // namespace
 
-extern "C" __attribute__((visibility("hidden"))) void oracle_allocation(const cadastre::EntryRegisters* registers) {
+void oracle_allocation(const cadastre::EntryRegisters* registers) {
   if (!g_started.load(std::memory_order_relaxed) || t_inside) return;
   if (g_allocations.fetch_add(1, std::memory_order_relaxed) % g_every != 0) return;
   t_inside = 1;
   ProbeRegisters(registers);
   t_inside = 0;
 }
-
-// Saves the argument registers, hands the caller's registers to oracle_allocation, and jumps to glibc's own function.
-#define HOOK(name, real)                 \
-  asm(".text\n.globl " name              \
-      "\n"                               \
-      ".type " name ", @function\n" name \
-      ":\n"                              \
-      ".cfi_startproc\n"                 \
-      "pushq %rdi\n"                     \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "pushq %rsi\n"                     \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "pushq %r15\n"                     \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "pushq %r14\n"                     \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "pushq %r13\n"                     \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "pushq %r12\n"                     \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "pushq %rbx\n"                     \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "pushq %rbp\n"                     \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "leaq 72(%rsp), %rax\n"            \
-      "pushq %rax\n"                     \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "pushq 72(%rsp)\n"                 \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "movq %rsp, %rdi\n"                \
-      "subq $8, %rsp\n"                  \
-      ".cfi_adjust_cfa_offset 8\n"       \
-      "call oracle_allocation\n"         \
-      "addq $72, %rsp\n"                 \
-      ".cfi_adjust_cfa_offset -72\n"     \
-      "popq %rsi\n"                      \
-      ".cfi_adjust_cfa_offset -8\n"      \
-      "popq %rdi\n"                      \
-      ".cfi_adjust_cfa_offset -8\n"      \
-      "jmp " real                        \
-      "@PLT\n"                           \
-      ".cfi_endproc\n"                   \
-      ".size " name ", .-" name "\n")
-HOOK("malloc", "__libc_malloc");
-HOOK("calloc", "__libc_calloc");
-HOOK("realloc", "__libc_realloc");
 
 namespace {
 
