@@ -30,8 +30,9 @@ bool IsInterpreterCode(uint64_t pc) {
 
 bool IsCallStub(uint64_t pc) { return pc == *layout.call_stub_return_pc; }
 
-// Could a frame return to pc? Asked where a frame's size is not certain.
-bool IsReturnAddress(uint64_t pc) {
+// Could a frame return to pc? Asked where a frame's size is not certain. at_barrier: also to compiled code that has no
+// debug information there, as where it calls a barrier of the collector.
+bool IsReturnAddress(uint64_t pc, bool at_barrier) {
   if (!JvmIsCode(pc)) {
     LibraryEntry library;
     return LookupLibrary(pc - 1, &library);
@@ -43,7 +44,7 @@ bool IsReturnAddress(uint64_t pc) {
   InlinedScopes scopes;
   switch (blob.kind) {
     case BlobKind::kCompiled:
-      return IsDeoptimised(layout, blob, pc, &offset) || scopes.Start(layout, blob, pc);
+      return at_barrier || IsDeoptimised(layout, blob, pc, &offset) || scopes.Start(layout, blob, pc);
     case BlobKind::kNativeWrapper:
     case BlobKind::kContinuationStub:
       return true;
@@ -77,13 +78,10 @@ class JavaFrames {
       : memory_(memory), frame_(frame), list_(list), walk_(walk) {}
 
   JavaStep Run() {
-    // Generated code that a signal interrupted may be anywhere in a frame's making.
-    if (frame_->exact) return JavaStep::kLost;
     for (uint32_t steps = 0; steps < kMaxSteps; steps++) {
-      const JavaStep step = Step();
+      const JavaStep step = frame_->exact ? StepOverInterrupted() : Step();
       if (step != JavaStep::kLeft) return step;
       if (left_ || !JvmIsCode(frame_->pc)) return JavaStep::kLeft;
-      first_ = false;
     }
     return JavaStep::kLost;
   }
@@ -108,6 +106,19 @@ class JavaFrames {
         return StepOverStub(blob);
     }
     return JavaStep::kLost;
+  }
+
+  // A signal's handler runs above compiled code: the JVM's own, for a null pointer (then there is debug information) or
+  // for the end of the stack (met by a method's first instruction: its frame is only the return address).
+  JavaStep StepOverInterrupted() {
+    CodeBlob blob;
+    InlinedScopes scopes;
+    if (!FindCodeBlob(layout, frame_->pc, &blob) || blob.kind != BlobKind::kCompiled) return JavaStep::kLost;
+    if (scopes.Start(layout, blob, frame_->pc)) return StepOverCompiled(blob);
+    uint64_t pc;
+    if (!memory_->Read(frame_->sp, &pc) || !IsReturnAddress(pc, false)) return JavaStep::kLost;
+    if (!AddMethod(MethodOfBlob(layout, blob), -1)) return JavaStep::kFull;
+    return Move(pc, frame_->sp + 8, frame_->rbp, frame_->sp) ? JavaStep::kLeft : JavaStep::kLost;
   }
 
   // Java was called from native code: an ordinary frame with rbp, and the note of the Java frames before it.
@@ -135,6 +146,7 @@ class JavaFrames {
     // Frames that a deoptimisation is just building have their links, but perhaps not yet their method.
     const uint64_t word = JavaFrameAtAddress(layout, method, bytecode, after_stub_ && IsUnpackingFrames(layout));
     if (word == 0 && !after_stub_) return JavaStep::kLost;
+    named_ = true;
     if (word != 0 && !list_->Add(word)) return JavaStep::kFull;
     return Move(caller_pc, sender_sp, caller_rbp, rbp) ? JavaStep::kLeft : JavaStep::kLost;
   }
@@ -149,8 +161,8 @@ class JavaFrames {
     }
     InlinedScopes scopes;
     const bool known = scopes.Start(layout, blob, pc);
-    // Only the first frame, which called native code, may stand where there is no debug information.
-    if (!known && !first_) return JavaStep::kLost;
+    // Only the first method, which called native code or a stub, may stand where there is no debug information.
+    if (!known && named_) return JavaStep::kLost;
     if (!known) {
       if (!AddMethod(MethodOfBlob(layout, blob), -1)) return JavaStep::kFull;
       return ReturnFromFrame(blob.frame_bytes, true) ? JavaStep::kLeft : JavaStep::kLost;
@@ -178,12 +190,13 @@ class JavaFrames {
     const StackFrame before = *frame_;
     if (blob.frame_bytes != 0 && ReturnFromFrame(blob.frame_bytes, true)) return JavaStep::kLeft;
     *frame_ = before;
-    return ReturnThroughRbp() && IsReturnAddress(frame_->pc) ? JavaStep::kLeft : JavaStep::kLost;
+    return ReturnThroughRbp() && IsReturnAddress(frame_->pc, !named_) ? JavaStep::kLeft : JavaStep::kLost;
   }
 
   // False: the list is full.
   bool AddMethod(uint64_t method, int32_t bytecode) {
     const uint64_t word = method != 0 ? JavaFrameAtIndex(layout, method, bytecode) : 0;
+    named_ = true;
     return word == 0 || list_->Add(word);
   }
 
@@ -193,7 +206,7 @@ class JavaFrames {
     const uint64_t top = frame_->sp + frame_bytes;
     uint64_t pc, rbp;
     if (!memory_->Read(top - 8, &pc) || !memory_->Read(top - 16, &rbp)) return false;
-    if (uncertain && !IsReturnAddress(pc)) return false;
+    if (uncertain && !IsReturnAddress(pc, false)) return false;
     return Move(pc, top, rbp, frame_->sp);
   }
 
@@ -217,7 +230,7 @@ class JavaFrames {
   StackFrame* frame_;
   FrameList* list_;
   JavaWalk* walk_;
-  bool first_ = true;        // no Java frame was passed yet
+  bool named_ = false;       // a method was passed
   bool left_ = false;        // native code called the frames so far
   bool after_stub_ = false;  // the frames that follow may be just being rebuilt
 };

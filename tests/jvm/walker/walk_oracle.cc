@@ -106,7 +106,8 @@ void Show(const char* what, const std::vector<uint64_t>& walked, const std::vect
   text += "\n";
   for (size_t i = 0; i < walked.size() || i < expected.size(); i++) {
     text += "  " + (i < walked.size() ? NameOf(walked[i]) : std::string("-")) + "  |  " +
-            (i < expected.size() ? (expected[i] != 0 ? NameOf(expected[i]) : std::string("?")) : std::string("-")) + "\n";
+            (i < expected.size() ? (expected[i] != 0 ? NameOf(expected[i]) : std::string("?")) : std::string("-")) +
+            "\n";
   }
   fputs(text.c_str(), stderr);
 }
@@ -122,8 +123,8 @@ bool AskJvmti(std::vector<uint64_t>* expected) {
   if (g_jvmti->GetStackTrace(nullptr, 0, kDepth, infos.data(), &count) != JVMTI_ERROR_NONE) return false;
   expected->clear();
   for (jint i = 0; i < count; i++) {
-    expected->push_back(ExpectedWord(infos[i].method, infos[i].location < 0 ? kNativeBytecode
-                                                                            : static_cast<jint>(infos[i].location)));
+    expected->push_back(
+        ExpectedWord(infos[i].method, infos[i].location < 0 ? kNativeBytecode : static_cast<jint>(infos[i].location)));
   }
   return true;
 }
@@ -202,7 +203,8 @@ void Compare(const EntryRegisters& registers) {
   if (expected.size() > walked.size() && walked.size() > 1) {
     static const std::string kRoot = "jdk.internal.vm.Continuation.enterSpecial:0";
     if (NameOf(walked.back()) == kRoot &&
-        Equal(walked, std::vector<uint64_t>(expected.begin(), expected.begin() + static_cast<long>(walked.size())), false)) {
+        Equal(walked, std::vector<uint64_t>(expected.begin(), expected.begin() + static_cast<long>(walked.size())),
+              false)) {
       g_counts.equal++;
       return;
     }
@@ -224,7 +226,8 @@ void Compare(const EntryRegisters& registers) {
 void LoadMethodIds(jvmtiEnv* jvmti, jclass type) {
   jint count;
   jmethodID* ids;
-  if (jvmti->GetClassMethods(type, &count, &ids) == JVMTI_ERROR_NONE) jvmti->Deallocate(reinterpret_cast<unsigned char*>(ids));
+  if (jvmti->GetClassMethods(type, &count, &ids) == JVMTI_ERROR_NONE)
+    jvmti->Deallocate(reinterpret_cast<unsigned char*>(ids));
 }
 void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {}  // AsyncGetCallTrace answers only if this is enabled
 void JNICALL OnClassPrepare(jvmtiEnv* jvmti, JNIEnv*, jthread, jclass type) { LoadMethodIds(jvmti, type); }
@@ -294,8 +297,10 @@ void oracle_allocation(const cadastre::EntryRegisters* registers) {
   t_inside = 0;
 }
 
-extern "C" __attribute__((visibility("default"))) int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
-  static auto* real = reinterpret_cast<int (*)(pthread_key_t*, void (*)(void*))>(dlsym(RTLD_NEXT, "pthread_key_create"));
+extern "C" __attribute__((visibility("default"))) int pthread_key_create(pthread_key_t* key,
+                                                                         void (*destructor)(void*)) {
+  static auto* real =
+      reinterpret_cast<int (*)(pthread_key_t*, void (*)(void*))>(dlsym(RTLD_NEXT, "pthread_key_create"));
   const int error = real(key, destructor);
   if (error == 0) cadastre::JvmNoteThreadKey(__builtin_return_address(0), *key);
   return error;
@@ -318,7 +323,8 @@ extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char*, void*) {
     void* address;
   };
   for (const Row* row = *static_cast<Row* const*>(dlsym(handle, "gHotSpotVMStructs")); row->type != nullptr; row++) {
-    if (!strcmp(row->type, "JavaThread") && !strcmp(row->field, "_thread_state")) g_thread_state = static_cast<int32_t>(row->offset);
+    if (!strcmp(row->type, "JavaThread") && !strcmp(row->field, "_thread_state"))
+      g_thread_state = static_cast<int32_t>(row->offset);
   }
   if (vm->GetEnv(reinterpret_cast<void**>(&g_jvmti), JVMTI_VERSION_1_2) != JNI_OK) return JNI_ERR;
   jvmtiEventCallbacks callbacks = {};
@@ -327,7 +333,8 @@ extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char*, void*) {
   callbacks.VMInit = OnInit;
   callbacks.VMDeath = OnDeath;
   g_jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks));
-  for (jvmtiEvent event : {JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_CLASS_PREPARE, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH}) {
+  for (jvmtiEvent event :
+       {JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_CLASS_PREPARE, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH}) {
     g_jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr);
   }
   t_inside = 0;
