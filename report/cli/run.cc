@@ -153,7 +153,8 @@ void PrintEndReport(const RunCommand& command, const std::string& path) {
   Say(absl::StrCat("more: cadastre report ", path));
 }
 
-int Run(const RunCommand& command, const std::vector<std::string>& target) {
+int Run(const RunCommand& command, const Invocation& invocation) {
+  const std::vector<std::string>& target = invocation.target;
   if (target.empty()) return Fail("no program to run: cadastre run [options] -- CMD...");
   absl::StatusOr<std::string> options = OptionsText(command);
   if (!options.ok()) return Fail(options.status());
@@ -176,7 +177,7 @@ int Run(const RunCommand& command, const std::vector<std::string>& target) {
     return LiveFileName(target[0], pid, now);
   };
   std::optional<LiveFileWatch> watch;
-  ChildProcess child;
+  ChildProcess child(invocation.inherited_sigpipe);
   absl::Status started = child.Start(
       target,
       [&](pid_t pid) {
@@ -235,7 +236,7 @@ void AddRunCommand(CLI::App& app, Invocation* invocation) {
   command->footer(
       "Usage: cadastre run [OPTIONS] -- CMD...\nEnds as CMD ends, or with 128+N if signal N killed it.\nExample: "
       "cadastre run --interval 64k -o pay.cad -- java -jar app.jar");
-  command->callback([=] { invocation->status = Run(*options, invocation->target); });
+  command->callback([=] { invocation->status = Run(*options, *invocation); });
 }
 
 }  // namespace cadastre
