@@ -101,7 +101,7 @@ uint32_t AddText(const char* text) { return ProfileAddString(text, strlen(text))
 uint32_t AddCommand() {
   static char command[32 * 1024];
   if (options.command == CommandDetail::kNone) return 0;
-  size_t length = ReadSmallFile("/proc/self/cmdline", command, sizeof(command));
+  size_t length = ReadCommandLine(facts, command, sizeof(command));
   if (options.command == CommandDetail::kExe) length = KeepProgramAndMainClass(command, length);
   return ProfileAddString(command, length);
 }
