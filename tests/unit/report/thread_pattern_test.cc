@@ -25,8 +25,8 @@ TEST_CASE("A number that counts workers goes", "[thread_pattern]") {
 }
 
 TEST_CASE("A number that is part of a name stays", "[thread_pattern]") {
-  for (const char* name : {"h08_new_family", "h08_new_family.", "x86_64", "log4j", "utf8", "sha256", "md5", "C2", "i18n-io", "python3.11",
-                           "s3client", "main", "", "42", "8080-exec"}) {
+  for (const char* name : {"h08_new_family", "h08_new_family.", "x86_64", "log4j", "utf8", "sha256", "md5", "C2",
+                           "i18n-io", "python3.11", "s3client", "main", "", "42", "8080-exec"}) {
     CHECK(Pattern(name) == name);
   }
 }
