@@ -12,9 +12,10 @@
 //   needs;
 //   3. functions of those libraries (reading compressed debug sections, resuming) become weak: never called by us;
 //   4. version needs of libc newer than 2.17 become weak, for old containers;
-//   5. sigprocmask becomes getpagesize and the pthread functions, weak anyway, are not found: libunwind's lock around
-//   its memory pools would be
-//      four system calls per step. stack_unwind.cc lets one thread in at a time.
+//   5. sigprocmask becomes getpagesize (or getpid) and the pthread functions, weak anyway, are not found: libunwind's
+//      lock around its memory pools would be four system calls per step. stack_unwind.cc lets one thread in at a time;
+//   6. pipe2 and pipe become the same: libunwind keeps a pipe for reading memory that may not be there, which our
+//      accessors never ask it to do, and the program would see two descriptors that are not its own.
 // Errors: one line on stderr, status 1, no output file.
 #include <elf.h>
 #include <stdint.h>
@@ -42,8 +43,7 @@ class Library {
     if (!FindDynamic(*header)) return "no dynamic section, or an incomplete one";
     if (const char* error = ChangeNeeded()) return error;
     ChangeVersions();
-    ChangeSymbols();
-    return nullptr;
+    return ChangeSymbols();
   }
   const std::vector<char>& bytes() const { return bytes_; }
 
@@ -75,6 +75,7 @@ class Library {
       if (entry->d_tag == DT_NULL) break;
       if (entry->d_tag == DT_STRTAB) strings_ = FileOffset(entry->d_un.d_ptr);
       if (entry->d_tag == DT_SYMTAB) symbols_ = FileOffset(entry->d_un.d_ptr);
+      if (entry->d_tag == DT_VERSYM) versions_ = FileOffset(entry->d_un.d_ptr);
       if (entry->d_tag == DT_VERNEED) needs_ = FileOffset(entry->d_un.d_ptr);
       if (entry->d_tag == DT_VERNEEDNUM) need_count_ = entry->d_un.d_val;
     }
@@ -125,19 +126,20 @@ class Library {
     }
   }
 
-  void ChangeSymbols() {
+  const char* ChangeSymbols() {
     // The symbol table ends where the strings begin: linkers lay them out in this order.
     const uint64_t count = (strings_ - symbols_) / sizeof(Elf64_Sym);
-    uint32_t harmless = 0;
+    uint64_t harmless = 0;  // takes nothing, changes nothing, returns something positive
     for (uint64_t i = 1; i < count; i++) {
-      auto* symbol = At<Elf64_Sym>(symbols_ + i * sizeof(Elf64_Sym));
-      if (symbol->st_shndx == SHN_UNDEF && String(symbol->st_name) == "getpagesize") harmless = symbol->st_name;
+      const std::string name = UndefinedName(i);
+      if (name == "getpagesize" || (name == "getpid" && harmless == 0)) harmless = i;
     }
+    if (harmless == 0) return "imports no function that can stand for pipe2";
     for (uint64_t i = 1; i < count; i++) {
       auto* symbol = At<Elf64_Sym>(symbols_ + i * sizeof(Elf64_Sym));
       if (symbol->st_shndx != SHN_UNDEF) continue;
       const std::string name = String(symbol->st_name);
-      if (name == "sigprocmask" && harmless != 0) symbol->st_name = harmless;
+      if (name == "sigprocmask" || name == "pipe2" || name == "pipe") Replace(i, harmless);
       const bool is_pthread = name.rfind("pthread_", 0) == 0;
       const bool is_foreign = name.rfind("lzma_", 0) == 0 || name.rfind("_U", 0) == 0 ||
                               name.rfind("uncompress", 0) == 0 || name.rfind("inflate", 0) == 0 || name == "stat" ||
@@ -146,10 +148,25 @@ class Library {
       symbol->st_info = ELF64_ST_INFO(STB_WEAK, ELF64_ST_TYPE(symbol->st_info));
       if (is_pthread) memcpy(&bytes_[strings_ + symbol->st_name], "cadnone_", 8);  // a name that nobody defines
     }
+    return nullptr;
+  }
+
+  std::string UndefinedName(uint64_t index) {
+    auto* symbol = At<Elf64_Sym>(symbols_ + index * sizeof(Elf64_Sym));
+    return symbol->st_shndx == SHN_UNDEF ? String(symbol->st_name) : "";
+  }
+
+  // The import gets another's name, with the version that this one is found under.
+  void Replace(uint64_t index, uint64_t by) {
+    At<Elf64_Sym>(symbols_ + index * sizeof(Elf64_Sym))->st_name =
+        At<Elf64_Sym>(symbols_ + by * sizeof(Elf64_Sym))->st_name;
+    auto* version = At<Elf64_Half>(versions_ + index * sizeof(Elf64_Half));
+    auto* other = At<Elf64_Half>(versions_ + by * sizeof(Elf64_Half));
+    if (versions_ != 0 && version != nullptr && other != nullptr) *version = *other;
   }
 
   std::vector<char> bytes_;
-  uint64_t dynamic_ = 0, strings_ = 0, symbols_ = 0, needs_ = 0, need_count_ = 0, libc_ = 0;
+  uint64_t dynamic_ = 0, strings_ = 0, symbols_ = 0, versions_ = 0, needs_ = 0, need_count_ = 0, libc_ = 0;
 };
 
 int Fail(const char* path, const char* what) {

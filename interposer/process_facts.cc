@@ -33,13 +33,65 @@ uint64_t Now(clockid_t clock) {
   return static_cast<uint64_t>(time.tv_sec) * 1000000000ull + static_cast<uint64_t>(time.tv_nsec);
 }
 
-char** EnvironmentStart() {
-  // argc, argv[0..argc-1], NULL, envp...: the layout of the System V x86-64 ABI, section 3.4.1.
+// argc, argv[0..argc-1], NULL, envp...: the layout of the System V x86-64 ABI, section 3.4.1. Returns argc, or 0 if
+// something else lies there.
+uint64_t ArgumentCount() {
   auto* words = static_cast<uint64_t*>(__libc_stack_end);
-  if (words != nullptr && words[0] >= 1 && words[0] < (1u << 24) && words[words[0] + 1] == 0) {
-    return reinterpret_cast<char**>(words + words[0] + 2);
+  const bool plausible = words != nullptr && words[0] >= 1 && words[0] < (1u << 24) && words[words[0] + 1] == 0;
+  return plausible ? words[0] : 0;
+}
+
+char** EnvironmentStart() {
+  uint64_t count = ArgumentCount();
+  return count == 0 ? environ : static_cast<char**>(__libc_stack_end) + count + 2;
+}
+
+// Copies the path of the file that is mapped at `address`; false if there is none. A line of maps is
+// "start-end perms offset device inode    path".
+bool FindMappedFile(uint64_t address, char* out, size_t capacity) {
+  static char maps[64 * 1024];  // at start-up a process has some hundred mappings at most
+  const size_t length = ReadSmallFile("/proc/self/maps", maps, sizeof(maps) - 1);
+  maps[length] = '\0';
+  auto hex = [](const char** at) {
+    uint64_t value = 0;
+    for (;; (*at)++) {
+      const char c = **at;
+      if (c >= '0' && c <= '9') {
+        value = value * 16 + static_cast<uint64_t>(c - '0');
+      } else if (c >= 'a' && c <= 'f') {
+        value = value * 16 + static_cast<uint64_t>(c - 'a') + 10;
+      } else {
+        return value;
+      }
+    }
+  };
+  for (const char* line = maps; *line != '\0';) {
+    const char* end = strchr(line, '\n');
+    if (end == nullptr) return false;
+    const char* at = line;
+    const uint64_t start = hex(&at);
+    const uint64_t limit = *at == '-' ? (at++, hex(&at)) : 0;
+    const auto* path = static_cast<const char*>(memchr(at, '/', static_cast<size_t>(end - at)));
+    if (address >= start && address < limit) {
+      const size_t bytes = path != nullptr ? static_cast<size_t>(end - path) : 0;
+      if (bytes == 0 || bytes >= capacity) return false;
+      memcpy(out, path, bytes);
+      out[bytes] = '\0';
+      return true;
+    }
+    line = end + 1;
   }
-  return environ;
+  return false;
+}
+
+void ReadExecutable(ProcessFacts* facts) {
+  // Started as `ld.so ./program`: the kernel has loaded no interpreter, /proc/self/exe names the loader, and the loader
+  // has set AT_PHDR to the program's headers.
+  facts->loader_was_started = getauxval(AT_BASE) == 0;
+  if (facts->loader_was_started && FindMappedFile(getauxval(AT_PHDR), facts->exe, sizeof(facts->exe))) return;
+  long length = RawSyscall(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>("/proc/self/exe"),
+                           reinterpret_cast<long>(facts->exe), sizeof(facts->exe) - 1);
+  facts->exe[length > 0 ? length : 0] = '\0';
 }
 
 // Field 22 of /proc/PID/stat, counted behind the last ')' because the name in field 2 may hold anything.
@@ -129,9 +181,7 @@ void ReadProcessFacts(ProcessFacts* facts) {
   facts->start_monotonic_ns = MonotonicNow();
   facts->start_realtime_ns = RealtimeNow();
   facts->environ_start = EnvironmentStart();
-  long length = RawSyscall(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>("/proc/self/exe"),
-                           reinterpret_cast<long>(facts->exe), sizeof(facts->exe) - 1);
-  facts->exe[length > 0 ? length : 0] = '\0';
+  ReadExecutable(facts);
   ReadStacks(facts);
   utsname names{};
   if (RawSyscall(SYS_uname, reinterpret_cast<long>(&names)) == 0)
@@ -182,6 +232,18 @@ void MakeProfileName(const ProcessFacts& facts, uint32_t pid, char* out, size_t 
   add("-", 1);
   add_number(facts.start_realtime_ns / 1000000000ull);
   memcpy(out + used, ".cad", 5);
+}
+
+size_t ReadCommandLine(const ProcessFacts& facts, char* out, size_t capacity) {
+  size_t length = ReadSmallFile("/proc/self/cmdline", out, capacity);
+  const uint64_t own = ArgumentCount();
+  if (!facts.loader_was_started || own == 0 || length == capacity) return length;
+  uint64_t all = 0;
+  for (size_t i = 0; i < length; i++) all += out[i] == '\0';
+  size_t skipped = 0;  // "ld.so", "--library-path", ...: what the loader has taken off the front
+  for (; all > own && skipped < length; skipped++) all -= out[skipped] == '\0';
+  memmove(out, out + skipped, length - skipped);
+  return length - skipped;
 }
 
 size_t KeepProgramAndMainClass(char* arguments, size_t length) {

@@ -13,7 +13,7 @@
 namespace cadastre {
 
 struct ProcessFacts {
-  char exe[PATH_MAX];  // target of /proc/self/exe; empty if it cannot be read
+  char exe[PATH_MAX];  // the program's file, also where `ld.so ./program` started it; empty if it cannot be read
   char host[65];
   uint64_t pid_namespace;  // inode; 0 = not known
   uint64_t start_ticks;    // field 22 of /proc/self/stat; 0 = not known
@@ -23,6 +23,7 @@ struct ProcessFacts {
   uint64_t default_thread_stack_bytes;  // glibc's default: the stack limit at start, or 2 MiB where that is unlimited
   uint64_t stderr_device, stderr_inode;
   char** environ_start;
+  bool loader_was_started;  // as `ld.so ./program`: the kernel knows the loader as the program
 
   const char* exe_name() const;                     // file name of exe
   const char* environment(const char* name) const;  // as the program was started; nullptr if not set
@@ -40,6 +41,9 @@ size_t ReadSmallFile(const char* path, char* out, size_t capacity);
 
 // "cadastre-HOST-EXE-PID-SECONDS.cad"
 void MakeProfileName(const ProcessFacts& facts, uint32_t pid, char* out, size_t capacity);
+
+// The command line as the program sees it, NUL-separated: without the loader's own arguments. Returns its length.
+size_t ReadCommandLine(const ProcessFacts& facts, char* out, size_t capacity);
 
 // Of NUL-separated arguments keeps argv[0] and, for java, what it runs (main class, -jar FILE, -m MODULE); in place;
 // returns the new length.

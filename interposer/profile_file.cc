@@ -2,11 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
 
+#include <initializer_list>
+
+#include "interposer/process_facts.h"
 #include "interposer/raw_syscall.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -114,20 +118,24 @@ bool MakePath(const ProfileSpec& spec, int attempt, char* out, size_t capacity) 
   return true;
 }
 
-uint64_t FileSizeLimit() {
+uint64_t Limit(int which) {
   rlimit limit{};
-  if (RawSyscall(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, reinterpret_cast<long>(&limit)) != 0) return ~0ull;
+  if (RawSyscall(SYS_prlimit64, 0, which, 0, reinterpret_cast<long>(&limit)) != 0) return ~0ull;
   return limit.rlim_cur == RLIM_INFINITY ? ~0ull : limit.rlim_cur;
 }
 
 // Below this there is no room for one chunk in each region.
 constexpr uint64_t kSmallestFileBytes = 1 << 20;
 constexpr uint64_t kOldKernelFileBytes = 8 << 20;
+// The tables in private memory are half as large again, so that nine tenths of a small address space are the program's.
+constexpr uint64_t kAddressSpaceShare = 16;
+constexpr char kNoAddressSpace[] = "address space limit (ulimit -v) leaves no room for the profile";
 
 ProfileError MapFile(int fd, uint64_t bytes, bool exact) {
   long result = RawSyscall(SYS_ftruncate, fd, static_cast<long>(bytes));
   if (result != 0) return {"cannot size the profile", static_cast<int>(-result)};
   result = RawSyscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (result == -ENOMEM) return {kNoAddressSpace, ENOMEM};
   if (IsSyscallError(result)) return {"cannot map the profile", static_cast<int>(-result)};
   base = reinterpret_cast<char*>(result);
   mapped_bytes = bytes;
@@ -165,9 +173,12 @@ ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_
   if (bytes == 0) {
     bytes = spec.default_memory_bytes;
     if (space.f_blocks != 0 && free_bytes / 4 < bytes) bytes = free_bytes / 4;
+    const uint64_t address_space = Limit(RLIMIT_AS);
+    if (address_space / kAddressSpaceShare < bytes) bytes = address_space / kAddressSpaceShare;
+    if (address_space / kAddressSpaceShare < kSmallestFileBytes) return {kNoAddressSpace, ENOMEM};
   }
   if (!KernelCanPopulate() && bytes > kOldKernelFileBytes) bytes = kOldKernelFileBytes;
-  const uint64_t limit = FileSizeLimit();
+  const uint64_t limit = Limit(RLIMIT_FSIZE);
   if (bytes > limit) bytes = limit;  // beyond it the kernel sends SIGXFSZ, which kills
   bytes = bytes / format::kPageBytes * format::kPageBytes;
   if (limit < kSmallestFileBytes) return {"file size limit (ulimit -f) leaves no room for the profile", EFBIG};
@@ -189,7 +200,7 @@ ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_
   // Closed at once: a daemon may close every descriptor and get this number for a file of its own.
   RawSyscall(SYS_close, fd);
   if (error.what != nullptr) {
-    RawSyscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path_out), 0);
+    ProfileDiscard(path_out);
     return error;
   }
   Header* header = reinterpret_cast<Header*>(base);
@@ -199,6 +210,27 @@ ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_
   header->memory_bytes = bytes;
   FillView(header);
   return {nullptr, 0};
+}
+
+void ProfileDiscard(const char* path) {
+  if (base != nullptr) RawSyscall(SYS_munmap, reinterpret_cast<long>(base), static_cast<long>(mapped_bytes));
+  base = nullptr;
+  g_profile = {};
+  RawSyscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path), 0);
+}
+
+void ProfileLeaveReason(const ProfileSpec& spec, const ProfileError& error) {
+  static char path[PATH_MAX];
+  static char text[256];
+  size_t used = 0;
+  auto add = [&used](char* out, size_t capacity, const char* part) {
+    for (; *part != '\0' && used + 1 < capacity; part++) out[used++] = *part;
+    out[used] = '\0';
+  };
+  for (const char* part : {spec.directory, "/", spec.name, ".why"}) add(path, sizeof(path), part);
+  used = 0;
+  for (const char* part : {error.what, ": ", ErrorText(error.error)}) add(text, sizeof(text), part);
+  RawSyscall(SYS_symlinkat, reinterpret_cast<long>(text), AT_FDCWD, reinterpret_cast<long>(path));
 }
 
 void ProfilePublish() {

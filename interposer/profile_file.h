@@ -56,6 +56,14 @@ struct ProfileError {
 // magic.
 ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_bytes);
 
+// Takes back what ProfileCreate has made, before it was published.
+void ProfileDiscard(const char* path);
+
+// No profile could be made: leaves the reason beside where it would be, for whoever has chosen its name (`cadastre
+// run`, `doctor`). As the target of a symbolic link "NAME.why": it needs no file size, no address space and no disk
+// block, and one of these is what is missing.
+void ProfileLeaveReason(const ProfileSpec& spec, const ProfileError& error);
+
 // From here on hooks write into it: call once everything else in the header is filled.
 void ProfilePublish();
 

@@ -1,5 +1,6 @@
 #include "interposer/session.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -57,7 +58,54 @@ bool Advance(SessionState from, SessionState to) {
                                      __ATOMIC_RELAXED);
 }
 
-void Warn(const char* what, const char* item, size_t length) { SessionSay(what, item, length); }
+// What ParseOptions found, to be said once it is known that this process is meant.
+struct Complaint {
+  const char* what;
+  const char* item;
+  size_t length;
+};
+Complaint complaints[4];
+size_t complaint_count;
+
+void Complain(const char* what, const char* item, size_t length) {
+  if (complaint_count < sizeof(complaints) / sizeof(complaints[0]))
+    complaints[complaint_count++] = {what, item, length};
+}
+
+// Was the parent started with the same options, and meant by them? Then it has said all there is to say: a shell script
+// whose hundred children each complained would not be the script that somebody wrote.
+bool ParentHasComplained() {
+  static constexpr char kName[] = "CADASTRE_OPTIONS=";
+  static char text[128 * 1024];
+  char path[40] = "/proc/";
+  char digits[24];
+  size_t at = sizeof(digits), used = 6;
+  uint64_t parent = static_cast<uint64_t>(RawSyscall(SYS_getppid));
+  do {
+    digits[--at] = static_cast<char>('0' + parent % 10);
+    parent /= 10;
+  } while (parent != 0);
+  while (at < sizeof(digits)) path[used++] = digits[at++];
+  memcpy(path + used, "/exe", 5);
+  const long link = RawSyscall(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>(path), reinterpret_cast<long>(text),
+                               sizeof(text) - 1);
+  if (link <= 0) return false;
+  text[link] = '\0';
+  if (!GlobMatches(options.exe, BaseName(text))) return false;
+  memcpy(path + used, "/environ", 9);
+  const size_t length = ReadSmallFile(path, text, sizeof(text) - 1);
+  text[length] = '\0';
+  for (size_t begin = 0; begin < length; begin += strlen(text + begin) + 1) {
+    const char* entry = text + begin;
+    if (strncmp(entry, kName, sizeof(kName) - 1) == 0) return strcmp(entry + sizeof(kName) - 1, options_text) == 0;
+  }
+  return false;
+}
+
+void SayComplaints() {
+  if (complaint_count == 0 || ParentHasComplained()) return;
+  for (size_t i = 0; i < complaint_count; i++) SessionSay(complaints[i].what, complaints[i].item, complaints[i].length);
+}
 
 void MakeAlivePage() {
   long page = RawSyscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -102,7 +150,7 @@ uint32_t AddText(const char* text) { return ProfileAddString(text, strlen(text))
 uint32_t AddCommand() {
   static char command[32 * 1024];
   if (options.command == CommandDetail::kNone) return 0;
-  size_t length = ReadSmallFile("/proc/self/cmdline", command, sizeof(command));
+  size_t length = ReadCommandLine(facts, command, sizeof(command));
   if (options.command == CommandDetail::kExe) length = KeepProgramAndMainClass(command, length);
   return ProfileAddString(command, length);
 }
@@ -142,20 +190,6 @@ bool OpenTables() {
          RecorderInit(g_profile.buffer_capacity);
 }
 
-void SayError(const ProfileError& error, const char* path) {
-  // Static: this may run on a small stack. One thread opens the session, so one thread is here.
-  static char line[PATH_MAX + 128];
-  size_t used = 0;
-  auto add = [&](const char* text) {
-    for (; *text != '\0' && used < sizeof(line); text++) line[used++] = *text;
-  };
-  add(path);
-  add(": ");
-  add(ErrorText(error.error));
-  add("; not recording");
-  SessionSay(error.what, line, used);
-}
-
 void ChildAfterFork() {
   SetState(SessionState::kOff);
   ProfileDetachInChild();
@@ -172,11 +206,12 @@ void SessionPrepare() {
   ReadProcessFacts(&facts);
   SetDefaultOptions(&options);
   options_text = facts.environment("CADASTRE_OPTIONS");
-  if (getauxval(AT_SECURE) == 0 && options_text != nullptr) ParseOptions(options_text, &options, Warn);
+  if (getauxval(AT_SECURE) == 0 && options_text != nullptr) ParseOptions(options_text, &options, Complain);
   interval_now = options.interval_bytes;
   SeedRandom();
   MakeAlivePage();
   if (!IsMeantForThisProcess() || alive_page == nullptr) return SetState(SessionState::kOff);
+  SayComplaints();
   LibraryMapInit();
   SetState(SessionState::kArmed);
 }
@@ -185,7 +220,8 @@ bool SessionOpen() {
   if (!Advance(SessionState::kArmed, SessionState::kOpening)) return SessionIsRecording();
   static char name[256];
   const char* chosen = options.name;
-  if (options.name[0] == '\0' || options.for_pid != own_pid) {
+  const bool is_named = options.name[0] != '\0' && options.for_pid == own_pid;
+  if (!is_named) {
     MakeProfileName(facts, own_pid, name, sizeof(name));
     chosen = name;
   }
@@ -196,9 +232,13 @@ bool SessionOpen() {
       directory, chosen, options.mode, options.memory_bytes, exact ? kDefaultExactMemoryBytes : kDefaultMemoryBytes,
       exact};
   ProfileError error = ProfileCreate(spec, profile_path, sizeof(profile_path));
-  if (error.what == nullptr && !OpenTables()) error = {"no memory for the profile", 12};
+  if (error.what == nullptr && !OpenTables()) {
+    ProfileDiscard(profile_path);
+    error = {"no memory for the profile", ENOMEM};
+  }
   if (error.what != nullptr) {
-    SayError(error, profile_path[0] != '\0' ? profile_path : directory);
+    // Nothing on stderr: that is the program's. `cadastre run` says it at the end, `cadastre doctor` when asked.
+    if (is_named) ProfileLeaveReason(spec, error);
     SetState(SessionState::kOff);
     return false;
   }

@@ -6,7 +6,8 @@
 // Prepare runs at the first allocation or in the constructor, whichever comes first; it makes no file. Open makes the
 // file. A fork child is kOff at once: its atfork handler maps anonymous memory over the profile, and where no handler
 // runs (_Fork) a page that fork wipes says so. Thread- and signal-safety: every function may be called from any thread;
-// each transition is made by one of them. Errors: one line on stderr at most, and kOff.
+// each transition is made by one of them. Errors: kOff, and silence (see
+// ProfileLeaveReason). An option that is not understood is one warning on stderr, in the first process that has it.
 #ifndef CADASTRE_INTERPOSER_SESSION_H_
 #define CADASTRE_INTERPOSER_SESSION_H_
 

@@ -1,5 +1,7 @@
 #include "interposer/stack_capture.h"
 
+#include <sys/auxv.h>
+
 #include "interposer/eh_frame.h"
 #include "interposer/jvm/jvm.h"
 #include "interposer/library_map.h"
@@ -35,6 +37,11 @@ class ConfirmedLibraries {
   uint32_t next_ = 0;
 };
 
+// The program interpreter that the kernel has loaded (none if the program was started as `ld.so ./program`).
+bool IsProgramLoader(const LibraryEntry& library) {
+  return library.eh_frame_hdr != nullptr && library.bias != 0 && library.bias == getauxval(AT_BASE);
+}
+
 // What is looked up is the call, not what follows it.
 uint64_t LookupPc(uint64_t pc, bool exact) { return exact ? pc : pc - 1; }
 
@@ -50,7 +57,12 @@ __attribute__((noinline)) void FindRuleSlow(uint64_t pc, bool exact, CachedRule*
   }
   UnwindRule rule;
   FrameTable table;
-  if (FindFrameTable(library, LookupPc(pc, exact), &table)) rule = BuildUnwindRule(table, LookupPc(pc, exact));
+  if (FindFrameTable(library, LookupPc(pc, exact), &table)) {
+    rule = BuildUnwindRule(table, LookupPc(pc, exact));
+  } else if (IsProgramLoader(library)) {
+    // The one piece of the loader that has no entry is _start and _dl_start_user, where the kernel enters it: whole.
+    rule.kind = kUnwindEnd;
+  }
   // The trampoline's pc is the address that the kernel made the handler return to: nothing called from before it.
   const bool is_exact = exact || rule.kind == kUnwindSignal;
   found->SetRule(rule);
@@ -195,6 +207,8 @@ uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds
         steps = 0;
         break;
       case kUnwindNoTable:
+        // An entry point without unwind tables is the stack's end all the same: nothing is missing.
+        if (memory.IsAtTop(frame.sp)) return count;
         break;
     }
     if (__builtin_expect(result == kStepped, 1)) continue;

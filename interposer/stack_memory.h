@@ -54,6 +54,10 @@ class StackMemory {
     return !probing_ || Probe(sp + sizeof(uint64_t));
   }
 
+  // Is there no room for a caller's frame above sp? The thread's entry point lies there: it has at most aligned sp and
+  // pushed an argument or two (crt1's _start: 16 bytes below where the kernel set sp; the loader's _dl_start_user: 0).
+  bool IsAtTop(uint64_t sp) const { return !probing_ && sp <= high_ && high_ - sp <= kEntryBytes; }
+
   // The walk has left everything below sp.
   void Ascend(uint64_t sp) { low_ = sp; }
 
@@ -77,7 +81,8 @@ class StackMemory {
   static constexpr uint64_t kPageMask = 4096 - 1;
   static constexpr uint64_t kProbeBytes = 16 << 10;
   static constexpr uint64_t kProbeLimitBytes = 64 << 20;  // larger than any sensible coroutine stack
-  static constexpr uint64_t kRedZoneBytes = 128;          // psABI 3.2.2: an interrupted leaf keeps values below sp
+  static constexpr uint64_t kEntryBytes = 32;
+  static constexpr uint64_t kRedZoneBytes = 128;  // psABI 3.2.2: an interrupted leaf keeps values below sp
 
   __attribute__((no_sanitize("address", "thread"), noinline)) static uint64_t LoadUnchecked(uint64_t address) {
     return *reinterpret_cast<const volatile uint64_t*>(address);

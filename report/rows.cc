@@ -12,20 +12,13 @@
 #include "absl/strings/strip.h"
 #include "report/function_name.h"
 #include "report/runtime_facts.h"
+#include "report/thread_pattern.h"
 
 namespace cadastre {
 namespace {
 
 constexpr double kDefaultOlderThanSeconds = 600;
 constexpr size_t kMaxSuggestions = 5;
-
-// "http-nio-8080-exec-12" → "http-nio-8080-exec-*": workers of one pool are one row. Only a number at the end goes: the
-// one before is the port that tells two pools apart, and the kernel cuts names at 15 characters ("http-nio-8080-e").
-std::string ThreadPattern(const std::string& name) {
-  size_t end = name.find_last_not_of("0123456789");
-  if (end == std::string::npos || end + 1 == name.size()) return name;
-  return absl::StrCat(name.substr(0, end + 1), "*");
-}
 
 using WeightByName = std::map<std::string, uint64_t>;
 
@@ -57,7 +50,7 @@ class Builder {
       part.tally.AddLive(sample.size_bytes, sample.weight_bytes, old);
       const std::string& name =
           sample.thread < profile_.threads.size() ? profile_.threads[sample.thread].name : unknown_;
-      std::string pattern = ThreadPattern(name);
+      std::string pattern = ThreadPattern(name, profile_.exe);
       part.threads[pattern] += sample.weight_bytes;
       threads_[pattern].AddLive(sample.size_bytes, sample.weight_bytes, old);
     }

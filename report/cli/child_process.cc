@@ -29,7 +29,7 @@ sigset_t WatchedSignals() {
 
 }  // namespace
 
-ChildProcess::ChildProcess() = default;
+ChildProcess::ChildProcess(const struct sigaction& sigpipe_action) : sigpipe_action_(sigpipe_action) {}
 
 ChildProcess::~ChildProcess() {
   if (pid_ < 0) return;
@@ -58,8 +58,7 @@ absl::Status ChildProcess::Start(const std::vector<std::string>& command, const 
     while (read(go[0], &byte, 1) < 0 && errno == EINTR) {
     }
     sigaction(SIGCHLD, &old_child_action_, nullptr);
-    // main() ignores SIGPIPE for its own output; a program is started with the default.
-    signal(SIGPIPE, SIG_DFL);
+    sigaction(SIGPIPE, &sigpipe_action_, nullptr);
     prepare(getpid());
     sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
     execvp(arguments[0], arguments.data());

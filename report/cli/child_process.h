@@ -3,11 +3,12 @@
 // It shares our process group and terminal, so Ctrl-C and Ctrl-Z reach it from the kernel. We stay out of the way:
 // signals that the terminal sent to the whole group are not sent twice; what somebody sent to us alone is passed on;
 // when it stops we stop, when we are continued it is continued. As PID 1 of a container we reap what is left to us.
+// It inherits what we did: descriptors (all of ours are closed on exec), signal dispositions and mask.
 // Errors: Start returns the reason, and what a shell would have ended with (127 not found, 126 cannot be run).
 // Thread-safety: one child, one thread; blocks signals of the calling process from Start to the end.
 //
 // Example:
-//   ChildProcess child;
+//   ChildProcess child(inherited_sigpipe);
 //   if (absl::Status status = child.Start(command, [](pid_t pid) { setenv("X", "1", 1); }); !status.ok()) ...
 //   child.Wait([&] { watch.Poll(); }, watch.descriptor());
 //   return child.ExitStatus();
@@ -28,7 +29,8 @@ namespace cadastre {
 
 class ChildProcess {
  public:
-  ChildProcess();
+  // `sigpipe_action`: what we inherited for SIGPIPE, and the child is to inherit. The default is the system's.
+  explicit ChildProcess(const struct sigaction& sigpipe_action = {});
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
 
@@ -56,6 +58,7 @@ class ChildProcess {
   int start_failure_ = 126;
   rusage usage_{};
   sigset_t old_mask_{};
+  struct sigaction sigpipe_action_;
   struct sigaction old_child_action_ {};
 };
 

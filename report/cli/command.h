@@ -12,6 +12,8 @@
 #ifndef CADASTRE_REPORT_CLI_COMMAND_H_
 #define CADASTRE_REPORT_CLI_COMMAND_H_
 
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
@@ -33,8 +35,9 @@ inline constexpr int kExitDone = 0, kExitFailed = 1, kExitUnusable = 2;
 
 struct Invocation {
   int status = kExitDone;
-  bool has_target = false;          // a "--" was given
-  std::vector<std::string> target;  // what stood after it
+  bool has_target = false;                // a "--" was given
+  std::vector<std::string> target;        // what stood after it
+  struct sigaction inherited_sigpipe {};  // main() ignores it for its own output
 };
 
 void AddRunCommand(CLI::App& app, Invocation* invocation);

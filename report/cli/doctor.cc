@@ -3,6 +3,7 @@
 #include <gnu/libc-version.h>
 #include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
@@ -102,6 +103,28 @@ std::string CheckDirectory(Doctor* doctor) {
   return directory;
 }
 
+// Limits that a profile needs room in. `ulimit` passes them on to everything that is started from here.
+void CheckLimits(Doctor* doctor) {
+  constexpr uint64_t kSmallestProfile = 1 << 20, kUsualProfile = 64 << 20, kShare = 16;  // interposer/profile_file.cc
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < kUsualProfile) {
+    std::string found = absl::StrCat("is ", FormatBytes(static_cast<double>(limit.rlim_cur)));
+    if (limit.rlim_cur < kSmallestProfile) {
+      doctor->Bad("file size limit (ulimit -f)", absl::StrCat(found, ": no room for a profile"));
+    } else {
+      doctor->Warn("file size limit (ulimit -f)", absl::StrCat(found, ": a profile is no larger"));
+    }
+  }
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur / kShare < kUsualProfile) {
+    std::string found = absl::StrCat("is ", FormatBytes(static_cast<double>(limit.rlim_cur)));
+    if (limit.rlim_cur / kShare < kSmallestProfile) {
+      doctor->Bad("address space limit (ulimit -v)", absl::StrCat(found, ": no room for a profile"));
+    } else {
+      doctor->Warn("address space limit (ulimit -v)", absl::StrCat(found, ": a profile is a sixteenth of it"));
+    }
+  }
+}
+
 // The one proof that counts: a small program, recorded.
 void CheckThatItWorks(const Preload& preload, const std::string& directory, Doctor* doctor) {
   std::string name = absl::StrCat("cadastre-doctor-", getpid(), ".cad");
@@ -117,6 +140,7 @@ void CheckThatItWorks(const Preload& preload, const std::string& directory, Doct
   if (!started.ok()) return doctor->Bad("preloading", std::string(started.message()));
   child.Wait([] {}, -1);
   bool recorded = watch.Poll();
+  std::string reason = watch.TakeReason();
   if (recorded) {
     absl::StatusOr<Profile> profile = ReadProfile(watch.path());
     if (profile.ok() && profile->recorded_samples > 0) {
@@ -128,7 +152,8 @@ void CheckThatItWorks(const Preload& preload, const std::string& directory, Doct
     }
     unlink(watch.path().c_str());
   } else {
-    doctor->Bad("preloading", absl::StrCat("`sh -c :` was not recorded; it ended with ", child.ExitStatus()));
+    doctor->Bad("preloading", absl::StrCat("`sh -c :` was not recorded; it ended with ", child.ExitStatus(),
+                                           reason.empty() ? "" : "; ", reason));
   }
 }
 
@@ -221,6 +246,7 @@ int Examine(const DoctorCommand& command, const Invocation& invocation) {
   absl::StatusOr<Preload> preload = Preload::Find();
   bool library = CheckLibrary(preload, &doctor);
   std::string directory = CheckDirectory(&doctor);
+  CheckLimits(&doctor);
   if (library && !directory.empty()) CheckThatItWorks(*preload, directory, &doctor);
   const char* chain = getenv("LD_PRELOAD");
   if (chain != nullptr) CheckPreloadChain(chain, &doctor);

@@ -53,6 +53,17 @@ bool LiveFileWatch::Poll() {
   return fresh;
 }
 
+std::string LiveFileWatch::TakeReason() {
+  std::string path = absl::StrCat(directory_, "/", name_, ".why");
+  struct stat status;
+  char text[256];
+  if (lstat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) return "";
+  ssize_t length = readlink(path.c_str(), text, sizeof(text));
+  if (length <= 0) return "";
+  unlink(path.c_str());
+  return std::string(text, length);
+}
+
 bool LiveFileWatch::was_removed() const {
   struct stat status;
   return file_ >= 0 && fstat(file_, &status) == 0 && status.st_nlink == 0;

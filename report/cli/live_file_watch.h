@@ -31,6 +31,8 @@ class LiveFileWatch {
   int file() const { return file_; }  // of the newest image; for reading and, if that is allowed, writing
   const std::string& path() const { return path_; }
   bool was_removed() const;  // the file has no name any more (min-life=, or somebody's rm)
+  // Why the program could not make its file; empty if it said nothing. What it left for that is removed.
+  std::string TakeReason();
   const std::vector<std::string>& earlier() const { return earlier_; }  // files of the images before the last exec
 
  private:

@@ -108,13 +108,13 @@ uint64_t RealtimeNow() {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000ull + static_cast<uint64_t>(now.tv_nsec);
 }
 
-void SayWhyNoProfile(const std::string& program, const std::string& interval) {
+void SayWhyNoProfile(const std::string& program, const std::string& interval, const std::string& reason) {
+  if (!reason.empty()) return Say(absl::StrCat("no profile: ", reason));
   absl::StatusOr<ExecutableFacts> facts = InspectExecutable(program);
   std::string why = facts.ok() ? WhyNotPreloaded(*facts) : "";
   if (!why.empty()) return Say(absl::StrCat("no profile: ", why));
   absl::StatusOr<uint64_t> bytes = ParseSize(interval);
-  if (bytes.ok() && *bytes == 1)
-    return Say("no profile: the program allocated nothing that was seen, or its file could not be made");
+  if (bytes.ok() && *bytes == 1) return Say("no profile: the program allocated nothing that was seen");
   Say(absl::StrCat("no sample was due (the program allocated less than about ",
                    FormatInterval(bytes.ok() ? *bytes : 512 * 1024), "); --interval 1 records every allocation"));
 }
@@ -153,7 +153,8 @@ void PrintEndReport(const RunCommand& command, const std::string& path) {
   Say(absl::StrCat("more: cadastre report ", path));
 }
 
-int Run(const RunCommand& command, const std::vector<std::string>& target) {
+int Run(const RunCommand& command, const Invocation& invocation) {
+  const std::vector<std::string>& target = invocation.target;
   if (target.empty()) return Fail("no program to run: cadastre run [options] -- CMD...");
   absl::StatusOr<std::string> options = OptionsText(command);
   if (!options.ok()) return Fail(options.status());
@@ -176,7 +177,7 @@ int Run(const RunCommand& command, const std::vector<std::string>& target) {
     return LiveFileName(target[0], pid, now);
   };
   std::optional<LiveFileWatch> watch;
-  ChildProcess child;
+  ChildProcess child(invocation.inherited_sigpipe);
   absl::Status started = child.Start(
       target,
       [&](pid_t pid) {
@@ -203,16 +204,23 @@ int Run(const RunCommand& command, const std::vector<std::string>& target) {
   const char* inherited = getenv("CADASTRE_OPTIONS");
   std::string interval = OptionValue(*options, "interval");
   if (interval.empty() && inherited != nullptr) interval = OptionValue(inherited, "interval");
+  std::string reason = watch->TakeReason();
   if (!watch->found() || watch->was_removed()) {
-    if (!command.quiet) SayWhyNoProfile(target[0], interval);
+    if (!command.quiet) SayWhyNoProfile(target[0], interval, reason);
     return status;
   }
   for (const std::string& earlier : watch->earlier()) WriteReplaced(earlier);
-  ProcessOutcome outcome;
-  outcome.wait_status = child.wait_status();
-  outcome.end_realtime_ns = RealtimeNow();
-  outcome.peak_rss_bytes = static_cast<uint64_t>(child.usage().ru_maxrss) * 1024;
-  if (absl::Status written = WriteOutcome(watch->file(), outcome); !written.ok()) Fail(written);
+  if (reason.empty()) {
+    ProcessOutcome outcome;
+    outcome.wait_status = child.wait_status();
+    outcome.end_realtime_ns = RealtimeNow();
+    outcome.peak_rss_bytes = static_cast<uint64_t>(child.usage().ru_maxrss) * 1024;
+    if (absl::Status written = WriteOutcome(watch->file(), outcome); !written.ok()) Fail(written);
+  } else {
+    // The file that there is belongs to what ran before the last exec.
+    WriteReplaced(watch->path());
+    Say(absl::StrCat("no profile from the exec on: ", reason));
+  }
   std::string path = KeepProfile(command, *watch);
   if (!command.quiet) PrintEndReport(command, path);
   return status;
@@ -235,7 +243,7 @@ void AddRunCommand(CLI::App& app, Invocation* invocation) {
   command->footer(
       "Usage: cadastre run [OPTIONS] -- CMD...\nEnds as CMD ends, or with 128+N if signal N killed it.\nExample: "
       "cadastre run --interval 64k -o pay.cad -- java -jar app.jar");
-  command->callback([=] { invocation->status = Run(*options, invocation->target); });
+  command->callback([=] { invocation->status = Run(*options, *invocation); });
 }
 
 }  // namespace cadastre

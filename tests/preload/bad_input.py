@@ -159,13 +159,10 @@ def unwritable_directories(scratch, profile):
     for out in (os.path.join(scratch, "no/such/dir"), file, "/proc", "relative/no/such"):
         for interval in ("interval=1", "interval=512k"):
             status, stdout, stderr, _ = record(out, interval, command=["/bin/sh", "-c", "echo out; echo err >&2; exit 9"])
-            ours = [line for line in stderr.splitlines() if line.startswith("cadastre: ")]
-            others = "".join(line + "\n" for line in stderr.splitlines() if not line.startswith("cadastre: "))
             what = f"out={out} {interval}"
-            expect((status, stdout, others) == (bare.status, bare.stdout, bare.stderr), f"{what}: target changed: {status} {stdout!r} {stderr!r}")
-            expect(len(ours) <= 1, f"{what}: said {ours}")
-            if interval == "interval=1":
-                expect(len(ours) == 1 and out in ours[0], f"{what}: no line that names the directory: {stderr!r}")
+            expect((status, stdout, stderr) == (bare.status, bare.stdout, bare.stderr), f"{what}: target changed: {status} {stdout!r} {stderr!r}")
+        told = target.run([arguments.cadastre, "doctor"], {"CADASTRE_OPTIONS": f"out={out}"})
+        expect(told.status == 1 and "FAULT" in told.stdout and out in told.stdout, f"doctor: out={out}: {told.status} {told.stdout!r}")
     # `cadastre run` is asked for a profile, so it says no before the program starts.
     for out in (os.path.join(scratch, "no/such/dir"), file):
         expect_refused(f"run: --out {out}", [out], cadastre("run", "--out", out, "--", "/bin/echo", "started"))
@@ -184,8 +181,10 @@ def full_disk(scratch, profile):
         try:
             status, stdout, stderr, left = record(mount, "interval=1")
             expect((status, stdout) == (0, ""), f"tmpfs of {kib} KiB: target ended with {status}: {stderr!r}")
-            expect(stderr.count("\n") <= 1 and (not stderr or stderr.startswith("cadastre: ")), f"tmpfs of {kib} KiB: stderr {stderr!r}")
-            expect(left or stderr, f"tmpfs of {kib} KiB: no profile and no word about it")
+            expect(stderr == "", f"tmpfs of {kib} KiB: stderr {stderr!r}")
+            ran = target.run([arguments.cadastre, "run", "--out", mount, "--interval", "1", "--", arguments.program, "2000:100"])
+            expect(ran.status == 0 and ("cadastre: no profile: no space " in ran.stderr or "AT THE PEAK" in ran.stderr or "unusable" in ran.stderr),
+                   f"tmpfs of {kib} KiB: run says nothing of the profile: {ran.stderr!r}")
             if left:
                 code, report, error, _ = cadastre("report", left)
                 expect(code in (0, 2), f"tmpfs of {kib} KiB: report ended with {code}: {error}")
@@ -205,14 +204,43 @@ def full_disk(scratch, profile):
             subprocess.run(["umount", "-l", mount], check=False)
 
 
-def file_size_limit(scratch, _):
-    for limit in (0, 1024, 4096, 65536):
-        out = os.path.join(scratch, f"limit{limit}")
+# A recorded shell whose children allocate: each of them, and the shell itself, would have its own reason to complain.
+FAMILY = ["/bin/sh", "-c", "for i in 1 2 3; do /bin/echo $i; /bin/ls /no/such/$i; done; exit 4"]
+
+
+def limits_that_leave_no_room(scratch, _):
+    """The target and its children say what they say without us; `run` and `doctor` say what was in the way."""
+    bare = target.run(FAMILY)
+    cases = [("ulimit -f", resource.RLIMIT_FSIZE, n) for n in (0, 1024, 4096, 65536)]
+    cases += [("ulimit -v", resource.RLIMIT_AS, n) for n in (12 * MIB, 15 * MIB)]
+    for name, which, limit in cases:
+        out = os.path.join(scratch, f"{name[-1]}{limit}")
         os.mkdir(out)
-        status, stdout, stderr, _ = record(out, "interval=1", preexec=lambda n=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (n, n)))
-        expect((status, stdout) == (0, ""), f"file size limit {limit}: target ended with {status}: {stderr!r}")
-        expect(stderr.count("\n") <= 1 and (not stderr or stderr.startswith("cadastre: ")), f"file size limit {limit}: stderr {stderr!r}")
-        expect(stderr or os.listdir(out), f"file size limit {limit}: no profile and no word about it")
+        what = f"{name} {limit}"
+
+        def preexec(w=which, n=limit):
+            resource.setrlimit(w, (n, n))
+
+        status, stdout, stderr, _ = record(out, "interval=1", command=FAMILY, preexec=preexec)
+        expect((status, stdout, stderr) == (bare.status, bare.stdout, bare.stderr), f"{what}: target changed: {status} {stdout!r} {stderr!r}")
+        expect(not os.listdir(out), f"{what}: left {os.listdir(out)}")
+        # The limit is set inside, so that the command itself has room.
+        flag = f"-f {limit // 512}" if which == resource.RLIMIT_FSIZE else f"-v {limit // 1024}"
+        ran = target.run([arguments.cadastre, "run", "--out", out, "--interval", "1", "--", "/bin/bash", "-c",
+                          f"ulimit {flag}; exec /bin/sh -c '{FAMILY[2]}'"])
+        lines = [line for line in ran.stderr.splitlines() if line.startswith("cadastre: ")]
+        expect(ran.status == bare.status and ran.stdout == bare.stdout, f"{what}: run: {ran.status} {ran.stdout!r}")
+        expect(sum(name in line and "no room for the profile" in line for line in lines) == 1, f"{what}: run says {lines}")
+        expect(not [n for n in os.listdir(out) if n.endswith(".why")], f"{what}: run left {os.listdir(out)}")
+        if which == resource.RLIMIT_FSIZE:
+            told = subprocess.run([arguments.cadastre, "doctor"], stdout=subprocess.PIPE, preexec_fn=preexec, check=False, text=True,
+                                  env={**target.clean_environment(), "CADASTRE_OPTIONS": f"out={out}"}, timeout=60)
+            expect(told.returncode == 1 and f"FAULT   file size limit ({name})" in told.stdout, f"{what}: doctor: {told.stdout!r}")
+    # A small address space gets a small profile.
+    out = os.path.join(scratch, "small")
+    os.mkdir(out)
+    status, stdout, stderr, profile = record(out, "interval=1", preexec=lambda: resource.setrlimit(resource.RLIMIT_AS, (100 * MIB, 100 * MIB)))
+    expect((status, stdout, stderr) == (0, "", "") and profile, f"ulimit -v of 100 MiB: {status} {stderr!r} {profile}")
 
 
 def bad_options(scratch, _):
@@ -222,6 +250,14 @@ def bad_options(scratch, _):
         status, stdout, stderr, _ = record(out, option)
         expect((status, stdout) == (0, ""), f"option {option}: target ended with {status}")
         expect(stderr.count("\n") == 1 and stderr.startswith("cadastre: "), f"option {option}: not one warning: {stderr!r}")
+    # Once, not once in each process; and not by a program that is not meant.
+    bare = target.run(FAMILY)
+    for option, times in (("nosuch=1", 1), ("nosuch=1,exe=java", 0), ("nosuch=1,exe=ls", 3)):
+        status, stdout, stderr, _ = record(out, option, command=FAMILY)
+        ours = [line for line in stderr.splitlines() if line.startswith("cadastre: ")]
+        others = "".join(line + "\n" for line in stderr.splitlines() if not line.startswith("cadastre: "))
+        expect((status, stdout, others) == (bare.status, bare.stdout, bare.stderr), f"option {option}: target changed: {status} {stderr!r}")
+        expect(len(ours) == times, f"option {option}: said {ours}")
 
 
 def bad_usage(scratch, profile):
@@ -248,7 +284,7 @@ def main():
         if not expect(status == 0 and profile, f"the good run: {status} {stderr}"):
             raise SystemExit(1)
         for case in (bad_rules, rules_with_a_line_of_1_gb, bad_profiles, cut_profiles, unwritable_directories, full_disk,
-                     file_size_limit, bad_options, bad_usage):
+                     limits_that_leave_no_room, bad_options, bad_usage):
             try:
                 case(scratch, profile)
             except Exception as error:  # one broken case must not hide the others

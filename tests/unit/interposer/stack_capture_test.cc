@@ -70,6 +70,7 @@ CallFromRbxFrame:
   .cfi_endproc
   .size CallFromRbxFrame, .-CallFromRbxFrame
 
+  # EnterWithoutTable(stack top, function): what an entry point without CFI is, on a stack of its own.
   .globl CallWithoutTable
   .type CallWithoutTable, @function
 CallWithoutTable:
@@ -85,9 +86,22 @@ CallWithoutTable:
   popq %rbp
   ret
   .size CallWithoutTable, .-CallWithoutTable
+
+  .globl EnterWithoutTable
+  .type EnterWithoutTable, @function
+EnterWithoutTable:
+  pushq %rbx
+  movq %rsp, %rbx
+  movq %rdi, %rsp
+  call *%rsi
+  movq %rbx, %rsp
+  popq %rbx
+  ret
+  .size EnterWithoutTable, .-EnterWithoutTable
 )");
 extern "C" void CallFromRbxFrame(void (*)());
 extern "C" void CallWithoutTable(void* rbp, void (*)());
+extern "C" void EnterWithoutTable(void* top, void (*)());
 
 namespace {
 
@@ -153,6 +167,25 @@ TEST_CASE("Code without unwind tables ends the stack, whatever rbp holds") {
     CHECK(format::FrameTagOf(g_captured.frames.back()) == format::kFrameReturn);
   }
   munmap(hole, 8192);
+}
+
+TEST_CASE("An entry point without unwind tables is the end of a whole stack, where no caller fits above it") {
+  StartOnce();
+  constexpr uint64_t kBytes = 256 << 10;
+  void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const uint64_t low = reinterpret_cast<uint64_t>(memory);
+  const StackBounds own = g_bounds;
+  g_bounds = {low, low + kBytes};
+  for (uint64_t pushed : {0, 16, 32, 48, 512}) {
+    EnterWithoutTable(reinterpret_cast<void*>(g_bounds.high - pushed), ProbeAndCapture);
+    CHECK(g_captured.flags == (pushed <= 32 ? 0u : format::kSiteTruncatedUnknownPc));
+    CHECK(g_captured.frames.size() == 2);
+  }
+  g_bounds = {0, 0};  // where the stack ends is not known: nothing is taken for granted
+  EnterWithoutTable(reinterpret_cast<void*>(low + kBytes), ProbeAndCapture);
+  CHECK(g_captured.flags == format::kSiteTruncatedUnknownPc);
+  g_bounds = own;
+  munmap(memory, kBytes);
 }
 
 TEST_CASE("Generated code is recorded as unknown and ends the stack, also when other code lies there the next time") {
