@@ -343,7 +343,7 @@ struct Header {
   uint64_t peak_ns;              // when, since start_monotonic_ns
   // A copy made by `cadastre snapshot`, `run` or `watch` fills these; zero in the live file.
   uint32_t is_snapshot;
-  uint32_t reserved0;
+  uint32_t is_incomplete;               // 1 = made by `cadastre symbolize` from a file that was cut or damaged
   uint64_t snapshot_begin_realtime_ns;  // the copy window
   uint64_t snapshot_end_realtime_ns;
   uint64_t snapshot_rss_bytes;  // VmRSS of the target at that moment; 0 = not known

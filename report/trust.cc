@@ -36,8 +36,9 @@ bool IsAllocatorLibrary(const std::string& path) {
 }
 
 double LossShare(const Profile& profile) {
+  // A torn record may have been a sample, or the stack of many.
   double lost =
-      static_cast<double>(profile.losses.dropped_samples) + static_cast<double>(profile.losses.volume_dropped);
+      static_cast<double>(profile.losses.dropped_samples + profile.losses.volume_dropped + profile.losses.torn_records);
   double all = lost + static_cast<double>(profile.recorded_samples);
   double by_count = all > 0 ? lost / all : 0;
   // Late samples, after the interval was doubled, stand for more bytes each than early ones.
@@ -60,7 +61,10 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
   }
   uint64_t samples = profile.recorded_samples;
   bool few = samples == 0 || (!profile.exact() && samples < min_samples);
-  if (few || !cause.empty()) {
+  if (!profile.incomplete.empty()) {
+    trust.usable = false;
+    trust.reason = absl::StrCat("unusable: ", profile.incomplete);
+  } else if (few || !cause.empty()) {
     std::string reason = absl::StrCat("unusable: ", FormatCount(static_cast<double>(samples)),
                                       samples == 1 ? " sample in " : " samples in ",
                                       FormatDuration(static_cast<double>(profile.duration_ns) / 1e9));
@@ -73,11 +77,14 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
     trust.usable = false;
     trust.reason = reason;
   } else if (LossShare(profile) > kMaxLossShare) {
+    const Losses& lost = profile.losses;
     trust.usable = false;
     trust.reason =
         absl::StrCat("unusable: ", FormatShare(100 * LossShare(profile), 0), " of the samples were lost (",
-                     FormatCount(static_cast<double>(profile.losses.dropped_samples + profile.losses.volume_dropped)),
-                     "); give it more room with memory= or a larger interval=");
+                     FormatCount(static_cast<double>(lost.dropped_samples + lost.volume_dropped + lost.torn_records)),
+                     lost.torn_records > lost.dropped_samples + lost.volume_dropped
+                         ? "): its records are damaged"
+                         : "); give it more room with memory= or a larger interval=");
   }
   const Losses& losses = profile.losses;
   if (trust.usable && losses.dropped_samples > 0) {

@@ -114,6 +114,8 @@ struct Profile {
   std::vector<std::pair<uint32_t, std::string>> java_names;
 
   Losses losses;
+  // What makes the file less than what was recorded: "the file is cut at 200000 of 1388544 bytes"; empty = it is whole.
+  std::string incomplete;
   std::vector<std::string> warnings;
 };
 

@@ -105,6 +105,10 @@ class ProfileReader {
     if (std::find(profile_.warnings.begin(), profile_.warnings.end(), what) != profile_.warnings.end()) return;
     profile_.warnings.push_back(std::move(what));
   }
+  // Whole regions or their ends are not there: no sum over what is left means anything.
+  void Incomplete(std::string what) {
+    if (profile_.incomplete.empty()) profile_.incomplete = std::move(what);
+  }
   void CountTorn() { profile_.losses.torn_records++; }
 
   absl::Status ReadHeader();
@@ -206,6 +210,7 @@ void ProfileReader::CheckRegions() {
                       " or more"));
     header_.region_count = format::kRegionCount;
   }
+  if (header_.is_incomplete != 0) Incomplete("the file was made from one that is cut or damaged");
   std::vector<std::string> missing;
   for (uint32_t kind = 0; kind <= format::kRegionSymbols; kind++) {
     format::Region& region = header_.regions[kind];
@@ -224,6 +229,7 @@ void ProfileReader::CheckRegions() {
       Warn(absl::StrCat("the header's entry for ", name, " at offset ",
                         offsetof(format::Header, regions) + kind * sizeof(format::Region),
                         " is damaged: none can be read"));
+      if (known) Incomplete(absl::StrCat("the file's ", name, " cannot be read"));
       region = {};
       continue;
     }
@@ -236,6 +242,7 @@ void ProfileReader::CheckRegions() {
     }
   }
   if (size < header_.file_bytes || !missing.empty()) {
+    Incomplete(absl::StrCat("the file is cut at ", size, " of ", header_.file_bytes, " bytes"));
     Warn(absl::StrCat("file is cut at ", size, " of ", header_.file_bytes, " bytes: ",
                       missing.empty() ? "nothing that this program reads is" : absl::StrJoin(missing, ", ") + " are",
                       " missing"));

@@ -76,5 +76,21 @@ TEST_CASE("Losses over one percent make a profile unusable, smaller ones are tol
   CHECK(LossShare(profile) == Approx(11.0 / 1011));
 }
 
+TEST_CASE("Damaged records are losses", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.losses.torn_records = 2;  // threads that were killed at work
+  CHECK(JudgeProfile(profile, 200).usable);
+  profile.losses.torn_records = 250;
+  CHECK(JudgeProfile(profile, 200).reason ==
+        "unusable: 20.0 % of the samples were lost (250): its records are damaged");
+}
+
+TEST_CASE("A file that is not whole is unusable however many samples are left", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.incomplete = "the file is cut at 200000 of 1388544 bytes";
+  CHECK(JudgeProfile(profile, 0).reason == "unusable: the file is cut at 200000 of 1388544 bytes");
+  CHECK_FALSE(JudgeProfile(profile, 0).usable);
+}
+
 }  // namespace
 }  // namespace cadastre

@@ -241,6 +241,9 @@ TEST_CASE("A cut file names what is missing", "[profile_reader]") {
   REQUIRE(profile.warnings.size() == 1);
   CHECK(profile.warnings[0] == "file is cut at " + std::to_string(live_offset + 101) + " of " +
                                    std::to_string(bytes.size()) + " bytes: live samples from record 2 on are missing");
+  CHECK(profile.incomplete ==
+        "the file is cut at " + std::to_string(live_offset + 101) + " of " + std::to_string(bytes.size()) + " bytes");
+  CHECK(Parse(bytes).incomplete == "");
 }
 
 TEST_CASE("A file cut at any byte gives one line or what is whole", "[profile_reader]") {
@@ -254,6 +257,7 @@ TEST_CASE("A file cut at any byte gives one line or what is whole", "[profile_re
     }
     REQUIRE(profile.ok());
     REQUIRE(HasWarning(*profile, "file is cut at "));
+    REQUIRE(profile->incomplete != "");
     REQUIRE(profile->live.size() >= live_before);  // more of the file never gives less
     live_before = profile->live.size();
   }
@@ -309,6 +313,7 @@ TEST_CASE("Regions that overlap, wrap around or have strange records are not rea
     Profile profile = with_region(format::kRegionLive, region);
     CHECK(profile.live.empty());
     CHECK(HasWarning(profile, "the header's entry for live samples"));
+    CHECK(profile.incomplete == "the file's live samples cannot be read");
   }
   // A capacity beyond the end of the file is a cut file, and costs no memory.
   Profile profile = with_region(format::kRegionLive, {bytes.size() - 4096, 1ull << 60, live_bytes, 0});
