@@ -5,7 +5,7 @@
 //              at any moment from outside: while the process runs, after it exits, after SIGKILL.
 // Units        Bytes, nanoseconds, and "milli-blocks" where a count is an estimate (see SiteRecord::count_fixed).
 // Byte order   Little-endian, x86-64 only. Every structure has a fixed size that is asserted below.
-// Writers      The target. From outside, `cadastre` writes only Header::control and Header::outcome.
+// Writers      The target. From outside, `cadastre` writes only Header::control, control_log and outcome.
 // Trust        The target never reads an offset or an index back from the file. A reader must trust nothing:
 //              every index and length is bounds-checked before use.
 // Thread- and signal-safety: plain data; each record carries a state word that says whether it is whole (see
@@ -278,7 +278,7 @@ enum EndKind : uint32_t {
 struct Control {
   uint32_t paused;
   uint32_t reserved;
-  uint64_t interval_bytes;  // 0 = as started
+  uint64_t interval_bytes;  // 0 = as started, doubled Counters::interval_doublings times
 };
 static_assert(sizeof(Control) == 16);
 
@@ -311,6 +311,19 @@ struct Counters {
   uint64_t reserved[19];
 };
 static_assert(sizeof(Counters) == 256);
+
+// What `cadastre pause|resume|set` did so far, for the report. Written by them and, for start=paused, once by the
+// target, which never reads it.
+struct ControlLog {
+  uint64_t paused_since_realtime_ns;  // of the pause that lasts; 0 = none
+  uint64_t first_pause_realtime_ns;   // when the first pause began
+  uint64_t last_resume_realtime_ns;   // when the last finished one ended
+  uint64_t paused_ns;                 // length of all finished ones
+  uint32_t pauses;                    // finished ones
+  uint32_t interval_changes;          // by `set`; what the target doubled is in Counters
+  uint64_t reserved[3];
+};
+static_assert(sizeof(ControlLog) == 64);
 
 struct Header {
   char magic[8];
@@ -353,7 +366,8 @@ struct Header {
   Control control;
   Outcome outcome;
   Counters counters;
-  uint8_t padding[4096 - 968];
+  ControlLog control_log;
+  uint8_t padding[4096 - 1032];
 };
 static_assert(sizeof(Header) == 4096);
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "report/estimate.h"
 #include "report/function_name.h"
 
@@ -21,6 +22,57 @@ std::string AllocatorBeforeCadastre(const Profile& profile) {
     if (before.empty() && provider) before = std::string(FileName(library.path));
   }
   return "";
+}
+
+// "10:20:05 UTC", with the date where the run is longer than a day.
+std::string Clock(const Profile& profile, uint64_t realtime_ns) {
+  bool long_run = profile.duration_ns > 86'400'000'000'000ull;
+  return absl::FormatTime(long_run ? "%Y-%m-%d %H:%M UTC" : "%H:%M:%S UTC",
+                          absl::FromUnixNanos(static_cast<int64_t>(realtime_ns)), absl::UTCTimeZone());
+}
+
+// "paused since 10:20:05 UTC"; empty if recording goes on.
+std::string PausedSince(const Profile& profile) {
+  const Pauses& pauses = profile.pauses;
+  if (!pauses.now) return "";
+  return pauses.since_realtime_ns == 0 ? "paused"
+                                       : absl::StrCat("paused since ", Clock(profile, pauses.since_realtime_ns));
+}
+
+// What pauses took away: one line for the one that lasts, one for those that are over.
+void AddPauseWarnings(const Profile& profile, std::vector<std::string>* warnings) {
+  constexpr char kLost[] = ": what was allocated then has no owner and is not counted";
+  const Pauses& pauses = profile.pauses;
+  auto length = [](uint64_t nanoseconds) { return FormatDuration(static_cast<double>(nanoseconds) / 1e9); };
+  if (pauses.finished == 1) {
+    warnings->push_back(absl::StrCat("recording was paused from ", Clock(profile, pauses.first_realtime_ns), " to ",
+                                     Clock(profile, pauses.last_resume_realtime_ns), " (", length(pauses.finished_ns),
+                                     ")", kLost));
+  } else if (pauses.finished > 1) {
+    warnings->push_back(absl::StrCat(
+        "recording was paused ", pauses.finished, " times between ", Clock(profile, pauses.first_realtime_ns), " and ",
+        Clock(profile, pauses.last_resume_realtime_ns), ", ", length(pauses.finished_ns), " in all", kLost));
+  }
+  if (!pauses.now) return;
+  uint64_t end = profile.start_realtime_ns + profile.duration_ns;
+  bool lasts = profile.end == EndState::kRunning && !profile.is_snapshot;
+  std::string line = absl::StrCat("recording ", lasts ? "is " : "was ", PausedSince(profile));
+  if (pauses.since_realtime_ns != 0 && end > pauses.since_realtime_ns)
+    absl::StrAppend(&line, " (", length(end - pauses.since_realtime_ns), ")");
+  if (lasts) {
+    absl::StrAppend(&line, ": what is allocated before `cadastre resume ", profile.pid,
+                    "` has no owner and is not counted");
+  } else {
+    absl::StrAppend(&line, kLost);
+  }
+  warnings->push_back(line);
+}
+
+std::string Times(uint64_t count) { return count == 1 ? "once" : absl::StrCat(count, " times"); }
+
+std::string IntervalsText(const Profile& profile) {
+  return absl::StrCat(": ", FormatInterval(profile.interval_bytes), " at first, ",
+                      FormatInterval(profile.current_interval_bytes), " at last; each sample counts by its own");
 }
 
 }  // namespace
@@ -70,6 +122,8 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
                                       FormatDuration(static_cast<double>(profile.duration_ns) / 1e9));
     if (!cause.empty()) {
       absl::StrAppend(&reason, "; ", cause);
+    } else if (profile.pauses.now) {
+      absl::StrAppend(&reason, "; ", PausedSince(profile));
     } else if (samples > 0) {
       absl::StrAppend(&reason, ", fewer than ", FormatCount(static_cast<double>(min_samples)),
                       "; a smaller interval= or a longer run gives more");
@@ -86,6 +140,7 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
                          ? "): its records are damaged"
                          : "); give it more room with memory= or a larger interval=");
   }
+  AddPauseWarnings(profile, &trust.warnings);
   const Losses& losses = profile.losses;
   if (trust.usable && losses.dropped_samples > 0) {
     trust.warnings.push_back(absl::StrCat(FormatCount(static_cast<double>(losses.dropped_samples)), " samples (",
@@ -98,8 +153,12 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
                      " samples came after the stack table was full and are charged to [stack table full]"));
   }
   if (losses.interval_doublings > 0) {
-    trust.warnings.push_back(
-        absl::StrCat("the interval was doubled ", losses.interval_doublings, " times because memory= ran short"));
+    trust.warnings.push_back(absl::StrCat("the interval was doubled ", Times(losses.interval_doublings),
+                                          " because memory= ran short", IntervalsText(profile)));
+  }
+  if (profile.interval_changes > 0) {
+    trust.warnings.push_back(absl::StrCat("the interval was changed ", Times(profile.interval_changes), " while it ran",
+                                          IntervalsText(profile)));
   }
   if (losses.missed_frees > 0) {
     trust.warnings.push_back(

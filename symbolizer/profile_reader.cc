@@ -76,6 +76,16 @@ void ForEachRecord(const LoadedRegion& region, Visit visit) {
   }
 }
 
+// As the target works it out (interposer/session.cc).
+uint64_t CurrentInterval(const format::Header& header) {
+  constexpr uint64_t kLargest = 1ull << 50;
+  uint64_t wanted = header.control.interval_bytes;
+  if (wanted != 0 && wanted <= kLargest) return wanted;
+  uint64_t interval = header.interval_bytes;
+  for (uint64_t i = 0; i < header.counters.interval_doublings && interval < kLargest; i++) interval *= 2;
+  return interval;
+}
+
 class ProfileReader {
  public:
   ProfileReader(const std::string& path, ProfileBytes& source) : source_(source) { profile_.path = path; }
@@ -170,7 +180,17 @@ absl::Status ProfileReader::ReadHeader() {
   profile_.seed = header_.seed;
   profile_.memory_bytes = header_.memory_bytes;
   profile_.file_bytes = header_.file_bytes;
+  profile_.current_interval_bytes = CurrentInterval(header_);
+  profile_.interval_changes = header_.control_log.interval_changes;
   profile_.run_state = header_.run_state;
+  if (header_.run_state == format::kRunRecording || header_.run_state == format::kRunPaused)
+    profile_.run_state = header_.control.paused != 0 ? format::kRunPaused : format::kRunRecording;
+  profile_.pauses.now = header_.control.paused != 0;
+  profile_.pauses.since_realtime_ns = header_.control_log.paused_since_realtime_ns;
+  profile_.pauses.finished = header_.control_log.pauses;
+  profile_.pauses.first_realtime_ns = header_.control_log.first_pause_realtime_ns;
+  profile_.pauses.last_resume_realtime_ns = header_.control_log.last_resume_realtime_ns;
+  profile_.pauses.finished_ns = header_.control_log.paused_ns;
   profile_.stop_reason = header_.stop_reason;
   profile_.is_snapshot = header_.is_snapshot != 0;
   profile_.label.assign(header_.label, strnlen(header_.label, sizeof(header_.label)));

@@ -231,6 +231,32 @@ TEST_CASE("What is not a profile gets one line with the path and the offset", "[
   CHECK(ReadProfile("/dev/null").status().message() == "/dev/null: not a regular file");
 }
 
+TEST_CASE("The interval is what the target goes by now, and a pause is what was written", "[profile_reader]") {
+  ProfileBuilder builder = Sample();
+  format::Header& header = builder.header();
+  Profile profile = Parse(builder.Build());
+  CHECK(profile.current_interval_bytes == profile.interval_bytes);
+  CHECK_FALSE(profile.interval_changed());
+  CHECK_FALSE(profile.pauses.now);
+  header.counters.interval_doublings = 2;
+  CHECK(Parse(builder.Build()).current_interval_bytes == 4 * header.interval_bytes);
+  header.counters.interval_doublings = UINT64_MAX;
+  CHECK(Parse(builder.Build()).current_interval_bytes <= 1ull << 51);
+  header.control.interval_bytes = 12345;
+  header.control_log.interval_changes = 1;
+  header.control.paused = 1;
+  header.control_log.paused_since_realtime_ns = 77;
+  header.control_log.pauses = 2;
+  header.run_state = format::kRunRecording;
+  profile = Parse(builder.Build());
+  CHECK(profile.current_interval_bytes == 12345);
+  CHECK(profile.interval_changed());
+  CHECK(profile.pauses.now);
+  CHECK(profile.pauses.since_realtime_ns == 77);
+  CHECK(profile.pauses.finished == 2);
+  CHECK(profile.run_state == format::kRunPaused);
+}
+
 TEST_CASE("A cut file names what is missing", "[profile_reader]") {
   ProfileBuilder builder = Sample();
   std::string bytes = builder.Build();
