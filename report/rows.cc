@@ -1,6 +1,7 @@
 #include "report/rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -25,6 +26,20 @@ std::string ThreadPattern(const std::string& name) {
   size_t end = name.find_last_not_of("0123456789");
   if (end == std::string::npos || end + 1 == name.size()) return name;
   return absl::StrCat(name.substr(0, end + 1), "*");
+}
+
+// Rounds each value down or up so that they sum to `sum`: those with the largest remainders go up (Hamilton's method).
+void RoundToSum(std::vector<double*>& values, double sum) {
+  std::vector<std::pair<double, size_t>> remainders;
+  for (size_t i = 0; i < values.size(); i++) {
+    double whole = std::floor(*values[i]);
+    remainders.emplace_back(*values[i] - whole, i);
+    *values[i] = whole;
+    sum -= whole;
+  }
+  std::sort(remainders.begin(), remainders.end(),
+            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  for (size_t i = 0; i < remainders.size() && sum >= 0.5; i++, sum--) *values[remainders[i].second] += 1;
 }
 
 using WeightByName = std::map<std::string, uint64_t>;
@@ -112,6 +127,7 @@ class Builder {
         std::string team = row.unattributed ? kUnattributedModule : row.team;
         Group& module = modules_[{row.module, team}];
         module.Add(row, charge);
+        module.sites.push_back(report_->sites.size());
         teams_[team].Add(row, charge);
         libraries_[attribution_->LibraryOf(index)].Add(row, charge);
         if (row.unattributed) {
@@ -124,6 +140,7 @@ class Builder {
         report_->sites.push_back(std::move(row));
       }
     }
+    WholeCounts();
     report_->unattributed.name = kUnattributedModule;
     report_->unattributed.unattributed = true;
     for (auto& [key, group] : modules_) {
@@ -175,6 +192,28 @@ class Builder {
   }
 
  private:
+  // Counts of blocks are printed as whole numbers: here they become such, so that rows still add up to the total in
+  // every grouping, and sites to their module.
+  void WholeCounts() {
+    double total = report_->totals.live_count = std::round(report_->totals.live_count);
+    std::vector<double*> counts;
+    for (auto& [key, group] : modules_) counts.push_back(&group.tally.live_count);
+    RoundToSum(counts, total);
+    for (auto& [team, group] : teams_) group.tally.live_count = 0;
+    for (auto& [key, group] : modules_) {
+      teams_[key.second].tally.live_count += group.tally.live_count;
+      counts.clear();
+      for (size_t site : group.sites) counts.push_back(&report_->sites[site].tally.live_count);
+      RoundToSum(counts, group.tally.live_count);
+    }
+    counts.clear();
+    for (auto& [library, group] : libraries_) counts.push_back(&group.tally.live_count);
+    RoundToSum(counts, total);
+    counts.clear();
+    for (auto& [thread, tally] : threads_) counts.push_back(&tally.live_count);
+    RoundToSum(counts, total);
+  }
+
   // What of one site falls to one owner.
   struct Part {
     const Charge* charge;
@@ -186,6 +225,7 @@ class Builder {
     Tally tally;
     WeightByName vias;  // weighed by live bytes, or by volume where nothing is live
     bool guessed = false, unattributed = false;
+    std::vector<size_t> sites;  // of a module: indices into Report::sites
 
     void Add(const SiteRow& row, const Charge& charge) {
       tally.Add(row.tally);
@@ -294,7 +334,10 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   report.options = options;
   report.trust = JudgeProfile(profile, options.min_samples);
   report.runtime = RuntimeOf(profile);
-  report.method = MethodOf(profile, options.metric);
+  bool unknown = options.by == GroupBy::kThread && options.metric != Metric::kLive && options.metric != Metric::kCount;
+  if (unknown) report.options.metric = Metric::kLive;
+  const Metric metric = report.options.metric;
+  report.method = MethodOf(profile, metric);
   report.rules_path = rules.path;
   double uptime_s = static_cast<double>(profile.duration_ns) / 1e9;
   if (options.older_than_s.has_value()) {
@@ -306,7 +349,7 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   builder.AddLiveSamples();
   builder.AddVolumes();
   builder.MakeRows();
-  builder.Sort(options.older_than_s.has_value() && options.metric == Metric::kLive ? Metric::kOld : options.metric);
+  builder.Sort(options.older_than_s.has_value() && metric == Metric::kLive ? Metric::kOld : metric);
   report.guesses = attribution->guesses() && std::any_of(report.modules.begin(), report.modules.end(),
                                                          [](const Row& row) { return row.guessed; });
   // Owners need names only as far as the walk goes; the count of what has none must not depend on that.
@@ -315,6 +358,11 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   for (uint64_t raw : raw_frames) symbolizer->Resolve(raw);
   report.unresolved_frames = std::max(symbolizer->unresolved_frames(), profile.losses.unresolved_frames);
   report.warnings = report.trust.warnings;
+  if (unknown) {
+    report.warnings.push_back(absl::StrCat("what each thread ",
+                                           options.metric == Metric::kPeak ? "had at the peak" : "allocated",
+                                           " is not kept: live memory is shown"));
+  }
   // A cut stack that shows its owner lost nothing that matters here.
   uint64_t cut = 0;
   for (const SiteRow& row : report.sites) cut += row.truncated && row.unattributed ? row.tally.samples : 0;
