@@ -73,6 +73,7 @@ def bad_rules(scratch, profile):
         "overlong UTF-8": (good_header + b"\xc0\xaf::,billing,payments\n", ":2:"),
         "UTF-16": ("prefix,module,team\n".encode("utf-16"), ":1:"),
         "empty": (b"", "empty"),
+        "a module called unattributed": (good_header + b"a::,a,t\nb::,unattributed,t\n", ":3:"),
     }
     for what, (content, place) in cases.items():
         path = os.path.join(scratch, "bad-" + what.replace(" ", "-").lower() + ".csv")
@@ -168,7 +169,7 @@ def unwritable_directories(scratch, profile):
             if interval == "interval=1":
                 expect(len(ours) == 1 and out in ours[0], f"{what}: no line that names the directory: {stderr!r}")
     # `cadastre run` is asked for a profile, so it says no before the program starts.
-    for out in (os.path.join(scratch, "no/such/dir"), file):
+    for out in (os.path.join(scratch, "no/such/dir"), file, "/proc"):
         expect_refused(f"run: --out {out}", [out], cadastre("run", "--out", out, "--", "/bin/echo", "started"))
     out = os.path.join(scratch, "no/such/dir/out.cad")
     expect_refused("symbolize: unwritable directory", [out], cadastre("symbolize", profile, "-o", out))
@@ -247,7 +248,7 @@ def main():
     try:
         status, _, stderr, profile = record(scratch, "memory=1m")
         if not expect(status == 0 and profile, f"the good run: {status} {stderr}"):
-            raise SystemExit(1)
+            target.finish(problems)
         for case in (bad_rules, rules_with_a_line_of_1_gb, bad_profiles, cut_profiles, unwritable_directories, full_disk,
                      file_size_limit, bad_options, bad_usage):
             try:
@@ -256,9 +257,7 @@ def main():
                 problems.append(f"{case.__name__}: {error!r}")
     finally:
         target.remove(scratch)
-        for problem in problems:
-            print(f"FAILED: {problem}")
-    sys.exit(1 if problems else 0)
+    target.finish(problems)
 
 
 if __name__ == "__main__":
