@@ -1,6 +1,7 @@
 // `cadastre doctor`: does preloading work here, what is there, what is missing. Changes nothing; runs `sh -c :` once
 // with the preload.
 #include <gnu/libc-version.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/statfs.h>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "report/cli/child_process.h"
+#include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/cli/live_file_watch.h"
 #include "report/executable_facts.h"
@@ -244,7 +246,7 @@ int Examine(const DoctorCommand& command, const Invocation& invocation) {
 void AddDoctorCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<DoctorCommand>();
   CLI::App* command = app.add_subcommand("doctor", "does preloading work here, what is there, what is missing");
-  command->add_option("--pid", options->pid, "look at this process")->check(CLI::PositiveNumber);
+  command->add_option("--pid", options->pid, "look at this process")->check(WholeNumber(1, INT_MAX));
   command->footer(
       "Usage: cadastre doctor [-- CMD... | --pid PID]\nExit status: 0 it works, 1 something is in the way.\nExample: "
       "cadastre doctor -- java");
