@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -59,7 +60,16 @@ std::string Heaviest(const WeightByName& weights) {
 class Builder {
  public:
   Builder(const Profile& profile, Attribution* attribution, Report* report)
-      : profile_(profile), attribution_(attribution), report_(report) {}
+      : profile_(profile), attribution_(attribution), report_(report), parts_(profile.sites.size()) {
+    absl::flat_hash_map<std::string, uint32_t> numbers;
+    for (const Thread& thread : profile.threads) {
+      std::string pattern = ThreadPattern(thread.name);
+      auto [entry, inserted] = numbers.try_emplace(pattern, static_cast<uint32_t>(patterns_.size()));
+      if (inserted) patterns_.push_back({pattern, {}, false});
+      pattern_of_.push_back(entry->second);
+    }
+    if (patterns_.empty()) patterns_.push_back({});
+  }
 
   void AddLiveSamples() {
     uint64_t now_ns = profile_.duration_ns;
@@ -70,11 +80,10 @@ class Builder {
       bool old = report_->older_than_s > 0 && age_ns >= threshold_ns;
       Part& part = PartOf(sample.site, &attribution_->ChargeOf(sample.site, sample.thread));
       part.tally.AddLive(sample.size_bytes, sample.weight_bytes, old);
-      const std::string& name =
-          sample.thread < profile_.threads.size() ? profile_.threads[sample.thread].name : unknown_;
-      std::string pattern = ThreadPattern(name);
-      part.threads[pattern] += sample.weight_bytes;
-      threads_[pattern].AddLive(sample.size_bytes, sample.weight_bytes, old);
+      uint32_t pattern = sample.thread < pattern_of_.size() ? pattern_of_[sample.thread] : 0;
+      AddTo(&part.threads, pattern, sample.weight_bytes);
+      patterns_[pattern].tally.AddLive(sample.size_bytes, sample.weight_bytes, old);
+      patterns_[pattern].seen = true;
     }
   }
 
@@ -107,8 +116,9 @@ class Builder {
   void MakeRows() {
     absl::flat_hash_map<std::string, uint64_t> suggested_live;
     absl::flat_hash_map<std::string, uint64_t> suggested_allocated;
-    for (auto& [index, parts] : parts_) {
-      for (Part& part : parts) {
+    report_->sites.reserve(parts_.size());
+    for (uint32_t index = 0; index < parts_.size(); index++) {
+      for (Part& part : parts_[index]) {
         const Charge& charge = *part.charge;
         SiteRow row;
         row.site = index;
@@ -121,7 +131,7 @@ class Builder {
         row.owner_frame = charge.owner_frame;
         row.kind = profile_.sites[index].kind;
         row.truncated = profile_.sites[index].truncated;
-        row.thread = Heaviest(part.threads);
+        row.thread = HeaviestThread(part.threads);
         row.tally = part.tally;
         report_->totals.Add(part.tally);
         std::string team = row.unattributed ? kUnattributedModule : row.team;
@@ -129,7 +139,10 @@ class Builder {
         module.Add(row, charge);
         module.sites.push_back(report_->sites.size());
         teams_[team].Add(row, charge);
-        libraries_[attribution_->LibraryOf(index)].Add(row, charge);
+        absl::string_view library = attribution_->LibraryOf(index);
+        auto known = libraries_.find(library);
+        if (known == libraries_.end()) known = libraries_.try_emplace(std::string(library)).first;
+        known->second.Add(row, charge);
         if (row.unattributed) {
           std::string prefix = attribution_->SuggestedPrefix(index);
           if (!prefix.empty()) {
@@ -155,10 +168,11 @@ class Builder {
     }
     for (auto& [team, group] : teams_) report_->teams.push_back(group.ToRow(team));
     for (auto& [library, group] : libraries_) report_->libraries.push_back(group.ToRow(library));
-    for (auto& [thread, tally] : threads_) {
+    for (const ThreadPool& pool : patterns_) {
+      if (!pool.seen) continue;
       Row row;
-      row.name = thread;
-      row.tally = tally;
+      row.name = pool.name;
+      row.tally = pool.tally;
       report_->threads.push_back(row);
     }
     for (auto& [prefix, live] : suggested_live)
@@ -180,7 +194,15 @@ class Builder {
     for (std::vector<Row>* rows : {&report_->modules, &report_->teams, &report_->libraries, &report_->threads}) {
       std::sort(rows->begin(), rows->end(), heavier);
     }
-    std::sort(report_->sites.begin(), report_->sites.end(), heavier);
+    // A site's row is large: places are sorted, then each row is moved once.
+    std::vector<uint32_t> order(report_->sites.size());
+    std::iota(order.begin(), order.end(), 0);
+    const std::vector<SiteRow>& sites = report_->sites;
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return heavier(sites[a], sites[b]); });
+    std::vector<SiteRow> sorted;
+    sorted.reserve(order.size());
+    for (uint32_t place : order) sorted.push_back(std::move(report_->sites[place]));
+    report_->sites = std::move(sorted);
     bool by_live = metric != Metric::kAllocated;
     std::sort(report_->suggestions.begin(), report_->suggestions.end(),
               [by_live](const RuleSuggestion& a, const RuleSuggestion& b) {
@@ -210,7 +232,7 @@ class Builder {
     for (auto& [library, group] : libraries_) counts.push_back(&group.tally.live_count);
     RoundToSum(counts, total);
     counts.clear();
-    for (auto& [thread, tally] : threads_) counts.push_back(&tally.live_count);
+    for (ThreadPool& pool : patterns_) counts.push_back(&pool.tally.live_count);
     RoundToSum(counts, total);
   }
 
@@ -218,8 +240,39 @@ class Builder {
   struct Part {
     const Charge* charge;
     Tally tally;
-    WeightByName threads;
+    std::vector<std::pair<uint32_t, uint64_t>> threads;  // number of the pool, live bytes; a site has few
   };
+
+  // Threads whose names differ in a number at the end.
+  struct ThreadPool {
+    std::string name;
+    Tally tally;
+    bool seen = false;
+  };
+
+  static void AddTo(std::vector<std::pair<uint32_t, uint64_t>>* weights, uint32_t pool, uint64_t weight) {
+    for (auto& [number, sum] : *weights) {
+      if (number == pool) {
+        sum += weight;
+        return;
+      }
+    }
+    weights->emplace_back(pool, weight);
+  }
+
+  // A thread whose name is not known says less than any other.
+  std::string HeaviestThread(const std::vector<std::pair<uint32_t, uint64_t>>& weights) const {
+    const std::string* best = nullptr;
+    uint64_t most = 0;
+    for (const auto& [number, weight] : weights) {
+      const std::string& name = patterns_[number].name;
+      if (name.empty()) continue;
+      if (best != nullptr && (weight < most || (weight == most && *best < name))) continue;
+      best = &name;
+      most = weight;
+    }
+    return best == nullptr ? "" : *best;
+  }
 
   struct Group {
     Tally tally;
@@ -257,11 +310,12 @@ class Builder {
   const Profile& profile_;
   Attribution* attribution_;
   Report* report_;
-  const std::string unknown_;
-  absl::flat_hash_map<uint32_t, std::vector<Part>> parts_;
+  std::vector<std::vector<Part>> parts_;  // by site
+  std::vector<uint32_t> pattern_of_;      // thread → its pool
+  std::vector<ThreadPool> patterns_;      // [0] is that of thread 0, not known
   std::map<std::pair<std::string, std::string>, Group> modules_;
-  std::map<std::string, Group> teams_, libraries_;
-  std::map<std::string, Tally> threads_;
+  std::map<std::string, Group> teams_;
+  std::map<std::string, Group, std::less<>> libraries_;
 };
 
 std::string MethodOf(const Profile& profile, Metric metric) {
@@ -353,9 +407,7 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   report.guesses = attribution->guesses() && std::any_of(report.modules.begin(), report.modules.end(),
                                                          [](const Row& row) { return row.guessed; });
   // Owners need names only as far as the walk goes; the count of what has none must not depend on that.
-  absl::flat_hash_set<uint64_t> raw_frames;
-  for (const Site& site : profile.sites) raw_frames.insert(site.frames.begin(), site.frames.end());
-  for (uint64_t raw : raw_frames) symbolizer->Resolve(raw);
+  for (uint64_t raw : attribution->DistinctFrames()) symbolizer->Resolve(raw);
   report.unresolved_frames = std::max(symbolizer->unresolved_frames(), profile.losses.unresolved_frames);
   report.warnings = report.trust.warnings;
   if (unknown) {
