@@ -107,17 +107,30 @@ bool AddLabel(Options* o, const char* text, size_t length) {
   return true;
 }
 
-struct Knob {
-  char name[12];
-  bool (*set)(Options*, const char*, size_t);
-};
-
+// help == nullptr: no user's business.
 const Knob kKnobs[] = {
-    {"interval", SetInterval}, {"out", SetOut},   {"memory", SetMemory},     {"exe", SetExe},
-    {"min-life", SetMinLife},  {"keep", SetKeep}, {"children", SetChildren}, {"start", SetStart},
-    {"seed", SetSeed},         {"mode", SetMode}, {"command", SetCommand},   {"label", AddLabel},
-    {"expect", SetExpect},     {"name", SetName}, {"for", SetForPid},
+    {"interval", "mean bytes between samples (default 512k); 1 records every allocation",
+     "a size from 1 to 1024t, as in 512k or 2m", SetInterval},
+    {"out", "directory of the live file (default /dev/shm, else $XDG_RUNTIME_DIR)", "a directory", SetOut},
+    {"memory", "largest size of the profile (default 64m or a quarter of the free space)",
+     "a size from 1m to 256g, as in 64m", SetMemory},
+    {"exe", "record only programs whose name matches", "a program's name or a pattern with * and ?, as in java*",
+     SetExe},
+    {"min-life", "a clean exit sooner than this leaves no profile", "a time, as in 500ms, 10s, 5m or 1h", SetMinLife},
+    {"keep", "remove dead profiles of the same program beyond this many", "a number, or all", SetKeep},
+    {"children", "yes, no or a pattern: programs that the program starts", "yes, no, or a pattern with * and ?",
+     SetChildren},
+    {"start", "now or paused", "now or paused", SetStart},
+    {"seed", "makes sampling repeatable", "a whole number", SetSeed},
+    {"mode", "permissions of the profile (default 600)", "octal permissions from 0 to 777, as in 640", SetMode},
+    {"command", "exe, full or none: what of the command line is kept", "exe, full or none", SetCommand},
+    {"label", "K:V, kept in the profile; may be repeated", "KEY:VALUE; all of them have 255 bytes together", AddLabel},
+    {"expect", "the allocator that should serve malloc, e.g. jemalloc", "an allocator's name, as in jemalloc",
+     SetExpect},
+    {"name", nullptr, "a file name", SetName},
+    {"for", nullptr, "a process id", SetForPid},
 };
+constexpr size_t kKnobCount = sizeof(kKnobs) / sizeof(kKnobs[0]);
 
 }  // namespace
 
@@ -129,6 +142,18 @@ void SetDefaultOptions(Options* options) {
   options->exe[0] = '*';
 }
 
+const Knob* Knobs(size_t* count) {
+  *count = kKnobCount;
+  return kKnobs;
+}
+
+const Knob* FindKnob(const char* name, size_t length) {
+  for (const Knob& knob : kKnobs) {
+    if (Is(name, length, knob.name)) return &knob;
+  }
+  return nullptr;
+}
+
 void ParseOptions(const char* text, Options* options, void (*warn)(const char* what, const char* item, size_t length)) {
   while (*text != '\0') {
     size_t length = 0;
@@ -136,10 +161,7 @@ void ParseOptions(const char* text, Options* options, void (*warn)(const char* w
     const char* equals = static_cast<const char*>(memchr(text, '=', length));
     const size_t name_length = equals != nullptr ? static_cast<size_t>(equals - text) : length;
     if (length > 0) {
-      const Knob* knob = nullptr;
-      for (const Knob& candidate : kKnobs) {
-        if (Is(text, name_length, candidate.name)) knob = &candidate;
-      }
+      const Knob* knob = FindKnob(text, name_length);
       if (knob == nullptr) {
         warn("unknown option", text, length);
       } else if (equals == nullptr || !knob->set(options, equals + 1, length - name_length - 1)) {

@@ -1,4 +1,5 @@
-// The knobs: one table from which the parser takes its names.
+// The knobs: one table from which the parser takes its names, and `cadastre run` its flags, their help and their
+// checks.
 //
 // Sources: CADASTRE_OPTIONS="name=value,name=value" in the environment the program was started with.
 // Errors: an unknown name or a bad value is one warning line on stderr; the default is kept and the target goes on.
@@ -40,6 +41,15 @@ inline constexpr uint64_t kDefaultIntervalBytes = 512 * 1024;
 inline constexpr uint64_t kDefaultMemoryBytes = 64ull << 20;
 inline constexpr uint64_t kDefaultExactMemoryBytes =
     1ull << 30;  // exact mode keeps every live block: 48 bytes each and its stack
+
+struct Knob {
+  const char* name;
+  const char* help;     // one line for `cadastre run --help`; nullptr: set by `cadastre run` alone
+  const char* accepts;  // completes "write ..."
+  bool (*set)(Options*, const char* text, size_t length);  // false = not understood; the options stay as they were
+};
+const Knob* Knobs(size_t* count);
+const Knob* FindKnob(const char* name, size_t length);  // nullptr = no such option
 
 void SetDefaultOptions(Options* options);
 

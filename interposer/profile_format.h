@@ -5,7 +5,7 @@
 //              at any moment from outside: while the process runs, after it exits, after SIGKILL.
 // Units        Bytes, nanoseconds, and "milli-blocks" where a count is an estimate (see SiteRecord::count_fixed).
 // Byte order   Little-endian, x86-64 only. Every structure has a fixed size that is asserted below.
-// Writers      The target. From outside, `cadastre` writes only Header::control and Header::outcome.
+// Writers      The target. From outside, `cadastre` writes only Header::control, control_log and outcome.
 // Trust        The target never reads an offset or an index back from the file. A reader must trust nothing:
 //              every index and length is bounds-checked before use.
 // Thread- and signal-safety: plain data; each record carries a state word that says whether it is whole (see
@@ -293,7 +293,7 @@ enum EndKind : uint32_t {
 struct Control {
   uint32_t paused;
   uint32_t reserved;
-  uint64_t interval_bytes;  // 0 = as started
+  uint64_t interval_bytes;  // 0 = as started, doubled Counters::interval_doublings times
 };
 static_assert(sizeof(Control) == 16);
 
@@ -339,8 +339,22 @@ struct JvmFacts {
   uint32_t feature;  // JDK 8, 11, 17, ...; 0 = not known
   uint32_t version;  // string: libjvm's own
   uint32_t missing;  // string: "Type::_field"
+  uint32_t collector;  // string: "G1", "serial", ...
+  uint32_t reserved;
 };
-static_assert(sizeof(JvmFacts) == 16);
+static_assert(sizeof(JvmFacts) == 24);
+// What `cadastre pause|resume|set` did so far, for the report. Written by them and, for start=paused, once by the
+// target, which never reads it.
+struct ControlLog {
+  uint64_t paused_since_realtime_ns;  // of the pause that lasts; 0 = none
+  uint64_t first_pause_realtime_ns;   // when the first pause began
+  uint64_t last_resume_realtime_ns;   // when the last finished one ended
+  uint64_t paused_ns;                 // length of all finished ones
+  uint32_t pauses;                    // finished ones
+  uint32_t interval_changes;          // by `set`; what the target doubled is in Counters
+  uint64_t reserved[3];
+};
+static_assert(sizeof(ControlLog) == 64);
 
 struct Header {
   char magic[8];
@@ -373,7 +387,7 @@ struct Header {
   uint64_t peak_ns;              // when, since start_monotonic_ns
   // A copy made by `cadastre snapshot`, `run` or `watch` fills these; zero in the live file.
   uint32_t is_snapshot;
-  uint32_t reserved0;
+  uint32_t is_incomplete;               // 1 = made by `cadastre symbolize` from a file that was cut or damaged
   uint64_t snapshot_begin_realtime_ns;  // the copy window
   uint64_t snapshot_end_realtime_ns;
   uint64_t snapshot_rss_bytes;  // VmRSS of the target at that moment; 0 = not known
@@ -383,8 +397,9 @@ struct Header {
   Control control;
   Outcome outcome;
   Counters counters;
+  ControlLog control_log;
   JvmFacts jvm;
-  uint8_t padding[4096 - 984];
+  uint8_t padding[4096 - 1056];
 };
 static_assert(sizeof(Header) == 4096);
 

@@ -170,6 +170,10 @@ void FillHeader(Header* header) {
   header->interval_bytes = options.interval_bytes;
   header->seed = options.seed;
   header->control.paused = options.start_paused;
+  if (options.start_paused) {
+    header->control_log.paused_since_realtime_ns = facts.start_realtime_ns;
+    header->control_log.first_pause_realtime_ns = facts.start_realtime_ns;
+  }
   header->exe = AddText(facts.exe);
   header->command = AddCommand();
   header->host = AddText(facts.host);

@@ -208,7 +208,7 @@ uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds
         break;
       case kUnwindNoTable:
         // An entry point without unwind tables is the stack's end all the same: nothing is missing.
-        if (memory.IsAtTop(frame.sp)) return count;
+        if (memory.IsAtTop(frame.sp)) return list.count;
         break;
     }
     if (__builtin_expect(result == kStepped, 1)) continue;

@@ -8,6 +8,7 @@ set(CADASTRE_STACK_SOURCES
   ${CMAKE_SOURCE_DIR}/interposer/jvm/java_thread.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/jvm.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/method_names.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/vm_flags.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/vm_structs.cc
   ${CMAKE_SOURCE_DIR}/interposer/library_map.cc
   ${CMAKE_SOURCE_DIR}/interposer/rule_cache.cc

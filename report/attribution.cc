@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "report/function_name.h"
 #include "symbolizer/frame_owner.h"
 
@@ -57,16 +58,23 @@ bool IsPlumbing(const std::string& module) {
 struct Attribution::State {
   // What one raw frame means for ownership, worked out once.
   struct KnownFrame {
-    const std::vector<Frame>* frames = nullptr;
-    std::vector<const Rule*> rules;  // one for each frame; nullptr = none matched
-    bool own = false;                // libcadastre's: not part of the program's stack
+    const std::vector<Frame>* frames = nullptr;  // nullptr: not looked at yet
+    std::vector<const Rule*> rules;              // one for each frame; nullptr = none matched
+    absl::string_view library;                   // file name of the physical frame's; inlined ones carry it
+    bool own = false;                            // libcadastre's: not part of the program's stack
+    bool plumbing = false;                       // the physical frame is
   };
 
   const Profile& profile;
   const OwnerRules& owner_rules;
   Symbolizer* symbolizer;
   FrameOwner frame_owner;
-  absl::flat_hash_map<uint64_t, std::unique_ptr<KnownFrame>> known;
+  // Sites share their frames: each distinct one has a small number, so that a walk over a million frames looks nothing
+  // up.
+  std::vector<uint64_t> distinct;      // number → raw frame
+  std::vector<KnownFrame> known;       // by number; never grows
+  std::vector<uint32_t> numbers;       // of all sites' frames, one site after the other
+  std::vector<uint64_t> first_number;  // site → where its numbers begin; one more than there are sites
   absl::flat_hash_set<std::string> own_libraries;
   std::string executable;
   std::vector<std::unique_ptr<Charge>> site_charges;  // by site
@@ -79,16 +87,34 @@ struct Attribution::State {
     for (const Library& library : p.libraries) {
       if (library.cadastre && !library.path.empty()) own_libraries.insert(library.path);
     }
+    absl::flat_hash_map<uint64_t, uint32_t> number_of;
+    first_number.reserve(p.sites.size() + 1);
+    for (const Site& site : p.sites) {
+      first_number.push_back(numbers.size());
+      for (uint64_t raw : site.frames) {
+        auto [entry, inserted] = number_of.try_emplace(raw, static_cast<uint32_t>(distinct.size()));
+        if (inserted) distinct.push_back(raw);
+        numbers.push_back(entry->second);
+      }
+    }
+    first_number.push_back(numbers.size());
+    known.resize(distinct.size());
   }
 
-  const KnownFrame& Know(uint64_t raw) {
-    std::unique_ptr<KnownFrame>& slot = known[raw];
-    if (slot != nullptr) return *slot;
-    slot = std::make_unique<KnownFrame>();
-    slot->frames = &symbolizer->Resolve(raw);
-    slot->own = !slot->frames->empty() && own_libraries.contains(slot->frames->front().library);
-    for (const Frame& frame : *slot->frames) slot->rules.push_back(frame_owner.Find(frame));
-    return *slot;
+  absl::Span<const uint32_t> NumbersOf(uint32_t site) const {
+    return absl::MakeConstSpan(numbers.data() + first_number[site], first_number[site + 1] - first_number[site]);
+  }
+
+  const KnownFrame& Know(uint32_t number) {
+    KnownFrame& slot = known[number];
+    if (slot.frames != nullptr) return slot;
+    slot.frames = &symbolizer->Resolve(distinct[number]);
+    for (const Frame& frame : *slot.frames) slot.rules.push_back(frame_owner.Find(frame));
+    if (slot.frames->empty()) return slot;
+    slot.own = own_libraries.contains(slot.frames->front().library);
+    slot.library = FileName(slot.frames->back().library);
+    slot.plumbing = slot.rules.back() != nullptr && IsPlumbing(slot.rules.back()->module);
+    return slot;
   }
 
   void OwnByRule(const Rule& rule, Charge* charge) {
@@ -124,8 +150,8 @@ struct Attribution::State {
     std::string nearest_via;       // nearest to the owner so far
     bool unmatched = site.truncated || site.frames.empty();
     int index = 0;
-    for (uint64_t raw : site.frames) {
-      const KnownFrame& frame = Know(raw);
+    for (uint32_t number : NumbersOf(site_index)) {
+      const KnownFrame& frame = Know(number);
       if (frame.own) continue;
       for (size_t i = 0; i < frame.frames->size(); i++, index++) {
         const Rule* rule = frame.rules[i];
@@ -208,8 +234,8 @@ const Charge& Attribution::ChargeOf(uint32_t site, uint32_t thread) {
 
 std::vector<const Frame*> Attribution::FramesOf(uint32_t site) {
   std::vector<const Frame*> frames;
-  for (uint64_t raw : state_->profile.sites[site].frames) {
-    const State::KnownFrame& known = state_->Know(raw);
+  for (uint32_t number : state_->NumbersOf(site)) {
+    const State::KnownFrame& known = state_->Know(number);
     if (known.own) continue;
     for (const Frame& frame : *known.frames) frames.push_back(&frame);
   }
@@ -217,8 +243,8 @@ std::vector<const Frame*> Attribution::FramesOf(uint32_t site) {
 }
 
 std::string Attribution::SuggestedPrefix(uint32_t site) {
-  for (uint64_t raw : state_->profile.sites[site].frames) {
-    const State::KnownFrame& known = state_->Know(raw);
+  for (uint32_t number : state_->NumbersOf(site)) {
+    const State::KnownFrame& known = state_->Know(number);
     if (known.own) continue;
     for (size_t i = 0; i < known.frames->size(); i++) {
       if (known.rules[i] != nullptr) continue;
@@ -229,19 +255,18 @@ std::string Attribution::SuggestedPrefix(uint32_t site) {
   return "";
 }
 
-std::string Attribution::LibraryOf(uint32_t site) {
-  std::string plumbing;
-  for (uint64_t raw : state_->profile.sites[site].frames) {
-    const State::KnownFrame& known = state_->Know(raw);
-    if (known.own || known.frames->empty()) continue;
-    const Frame& frame = known.frames->back();  // the physical frame; inlined ones carry its library
-    if (frame.library.empty()) continue;
-    std::string name(FileName(frame.library));
-    if (known.rules.back() == nullptr || !IsPlumbing(known.rules.back()->module)) return name;
-    if (plumbing.empty()) plumbing = name;
+absl::string_view Attribution::LibraryOf(uint32_t site) {
+  absl::string_view plumbing;
+  for (uint32_t number : state_->NumbersOf(site)) {
+    const State::KnownFrame& known = state_->Know(number);
+    if (known.own || known.library.empty()) continue;
+    if (!known.plumbing) return known.library;
+    if (plumbing.empty()) plumbing = known.library;
   }
   return plumbing;
 }
+
+const std::vector<uint64_t>& Attribution::DistinctFrames() const { return state_->distinct; }
 
 bool Attribution::guesses() const { return state_->guess; }
 

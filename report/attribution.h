@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "symbolizer/owner_rules.h"
 #include "symbolizer/profile.h"
 #include "symbolizer/symbolizer.h"
@@ -58,7 +59,11 @@ class Attribution {
   std::string SuggestedPrefix(uint32_t site);
 
   // File name of the library that asked for the memory: the leaf-most frame's that is not plumbing; empty = not known.
-  std::string LibraryOf(uint32_t site);
+  // Lives as long as the Symbolizer.
+  absl::string_view LibraryOf(uint32_t site);
+
+  // Every raw frame that a site has, once.
+  const std::vector<uint64_t>& DistinctFrames() const;
 
   bool guesses() const;  // no rules file was given
 

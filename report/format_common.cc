@@ -22,7 +22,11 @@ std::string MethodLine(const Report& report) {
   if (losses.truncated_stacks > 0) absl::StrAppend(&line, ", ", Plural(losses.truncated_stacks, " cut stack"));
   if (report.unresolved_frames > 0) absl::StrAppend(&line, ", ", Plural(report.unresolved_frames, " unnamed frame"));
   absl::StrAppend(&line, " · ", report.method);
-  if (!report.profile->exact()) absl::StrAppend(&line, ", ", FormatInterval(report.profile->interval_bytes));
+  if (!report.profile->exact()) {
+    absl::StrAppend(&line, ", ", FormatInterval(report.profile->current_interval_bytes));
+    if (report.profile->interval_changed())
+      absl::StrAppend(&line, " (", FormatInterval(report.profile->interval_bytes), " at first)");
+  }
   return absl::StrCat(line, ", ", Plural(report.profile->recorded_samples, " sample"));
 }
 

@@ -9,14 +9,20 @@ namespace cadastre {
 namespace {
 
 std::string Cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (char c : text) absl::StrAppend(&quoted, c == '"' ? "\"\"" : std::string(1, c));
   return quoted + "\"";
 }
 
+// Of a thread only what is live is known: the other cells are empty.
 std::string Numbers(const Report& report, const Tally& tally) {
   auto whole = [](double value) { return static_cast<uint64_t>(std::llround(std::max(0.0, value))); };
+  if (report.options.by == GroupBy::kThread) {
+    return absl::StrCat(tally.live_bytes, ",", whole(EstimateOf(tally, Metric::kLive).StandardError()), ",",
+                        JsonNumber(report.SharePercent(tally)), ",,,", whole(tally.live_count), ",,,",
+                        report.older_than_s > 0 ? absl::StrCat(tally.old_bytes) : "");
+  }
   return absl::StrCat(tally.live_bytes, ",", whole(EstimateOf(tally, Metric::kLive).StandardError()), ",",
                       JsonNumber(report.SharePercent(tally)), ",", tally.allocated_bytes, ",",
                       whole(EstimateOf(tally, Metric::kAllocated).StandardError()), ",", whole(tally.live_count), ",",

@@ -45,6 +45,8 @@ std::string ProfileJson(const Report& report) {
   } else {
     object.Raw("exit_status", "null");
   }
+  object.Integer("current_interval_bytes", profile.current_interval_bytes);
+  object.Bool("paused", profile.pauses.now).Integer("pauses", profile.pauses.finished + (profile.pauses.now ? 1 : 0));
   object.TextOrNull("snapshot", profile.is_snapshot ? profile.label : "");
   if (profile.is_snapshot) {
     object.Number("snapshot_window_s",

@@ -67,10 +67,7 @@ std::string TextShare(const Report& report, const Tally& tally) {
 class TextFormat {
  public:
   TextFormat(const Report& report, const TextOptions& options)
-      : report_(report), profile_(*report.profile), options_(options), metric_(report.options.metric) {
-    // Volume is not kept by thread: what the table can show there is live memory.
-    if (report.options.by == GroupBy::kThread && metric_ != Metric::kCount) metric_ = Metric::kLive;
-  }
+      : report_(report), profile_(*report.profile), options_(options), metric_(report.options.metric) {}
 
   std::string Print() {
     if (!report_.trust.usable)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,24 @@ namespace {
 bool ReadHeader(int descriptor, format::Header* header) {
   return pread(descriptor, header, sizeof(*header), 0) == static_cast<ssize_t>(sizeof(*header)) &&
          memcmp(header->magic, format::kMagic, sizeof(format::kMagic)) == 0 && header->version == format::kVersion;
+}
+
+// The log after a pause began or ended now.
+format::ControlLog LogWithPause(format::ControlLog log, bool begins) {
+  timespec time;
+  clock_gettime(CLOCK_REALTIME, &time);
+  uint64_t now = static_cast<uint64_t>(time.tv_sec) * 1000000000ull + static_cast<uint64_t>(time.tv_nsec);
+  if (begins) {
+    log.paused_since_realtime_ns = now;
+    if (log.first_pause_realtime_ns == 0) log.first_pause_realtime_ns = now;
+    return log;
+  }
+  if (log.paused_since_realtime_ns != 0 && now > log.paused_since_realtime_ns)
+    log.paused_ns += now - log.paused_since_realtime_ns;
+  log.paused_since_realtime_ns = 0;
+  log.last_resume_realtime_ns = now;
+  log.pauses++;
+  return log;
 }
 
 }  // namespace
@@ -42,13 +61,18 @@ absl::Status WriteControl(const std::string& path, const ControlChange& change) 
     if (pwrite(descriptor, word, bytes, static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes))
       status = ErrnoStatus(errno, "cannot write", path);
   };
-  constexpr size_t kControl = offsetof(format::Header, control);
-  if (change.paused.has_value()) {
+  constexpr size_t kControl = offsetof(format::Header, control), kLog = offsetof(format::Header, control_log);
+  const bool was_paused = header.control.paused != 0;
+  if (change.paused.has_value() && *change.paused != was_paused) {
     uint32_t paused = *change.paused ? 1 : 0;
     put(kControl + offsetof(format::Control, paused), &paused, sizeof(paused));
+    format::ControlLog log = LogWithPause(header.control_log, *change.paused);
+    put(kLog, &log, offsetof(format::ControlLog, interval_changes));
   }
   if (change.interval_bytes.has_value()) {
     put(kControl + offsetof(format::Control, interval_bytes), &*change.interval_bytes, sizeof(uint64_t));
+    uint32_t changes = header.control_log.interval_changes + 1;
+    put(kLog + offsetof(format::ControlLog, interval_changes), &changes, sizeof(changes));
   }
   close(descriptor);
   return status;

@@ -1,5 +1,5 @@
-// Writes into a live profile from outside: control words and, by whoever saw the process end, its outcome. Nothing else
-// is ever written there.
+// Writes into a live profile from outside: control words with their log and, by whoever saw the process end, its
+// outcome. Nothing else is ever written there.
 //
 // Errors: a Status with the path. Thread-safety: each call opens or takes a descriptor; the target reads aligned words.
 //

@@ -1,5 +1,6 @@
 #include "report/preload.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -9,13 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "report/function_name.h"
+#include "report/process_info.h"
 
 namespace cadastre {
 namespace {
@@ -33,26 +34,55 @@ std::string Resolved(const std::string& path) {
   return realpath(path.c_str(), resolved) != nullptr ? resolved : "";
 }
 
-// The loader splits LD_PRELOAD at spaces and colons and knows no quoting, so a library in such a directory is named
-// through a symbolic link to the directory. The link stays: programs that outlive us may still start others.
-absl::StatusOr<std::string> EntryFor(const std::string& library) {
-  if (library.find_first_of(" :\t\n") == std::string::npos) return library;
-  std::string directory = library.substr(0, library.rfind('/'));
-  std::string link = absl::StrFormat("%s/cadastre-lib-%d-%08x", DefaultLiveDirectory(), geteuid(),
-                                     static_cast<uint32_t>(std::hash<std::string>{}(directory)));
-  (void)!symlink(directory.c_str(), link.c_str());
-  char target[PATH_MAX];
-  ssize_t length = readlink(link.c_str(), target, sizeof(target));
-  struct stat status;
-  bool ours = length > 0 && std::string(target, length) == directory && lstat(link.c_str(), &status) == 0 &&
-              status.st_uid == geteuid();
-  if (!ours)
-    return absl::FailedPreconditionError(absl::StrCat(
-        library, ": a path with spaces or colons cannot stand in LD_PRELOAD, and ", link, " cannot be used instead"));
-  return absl::StrCat(link, "/", FileName(library));
+// Whether a process was started with this text in its environment, as far as we may look.
+bool AnyProcessNames(const std::string& text) {
+  DIR* listing = opendir("/proc");
+  if (listing == nullptr) return false;
+  bool named = false;
+  while (dirent* entry = named ? nullptr : readdir(listing)) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || atoi(entry->d_name) == getpid()) continue;
+    named = absl::StrContains(ReadWholeFile(absl::StrCat("/proc/", entry->d_name, "/environ")), text);
+  }
+  closedir(listing);
+  return named;
 }
 
 }  // namespace
+
+// The loader splits LD_PRELOAD at spaces and colons and knows no quoting, so a library in such a directory is named
+// through a symbolic link to the directory. The link lies in a new directory of a random name that is ours alone to
+// write, so that nobody can have put it there before us or turn it elsewhere; others may follow it, for the program may
+// change its user. It goes with us, unless programs that outlive us still have it in their environment.
+class Preload::Link {
+ public:
+  static absl::StatusOr<std::shared_ptr<Link>> To(const std::string& directory) {
+    std::string error;
+    for (const std::string& base : {DefaultLiveDirectory(), std::string("/tmp")}) {
+      std::string made = base + "/cadastre-lib-XXXXXX";
+      if (mkdtemp(made.data()) == nullptr) {
+        error = absl::StrCat(base, ": ", strerror(errno));
+        continue;
+      }
+      auto link = std::make_shared<Link>(made);
+      if (chmod(made.c_str(), 0711) == 0 && symlink(directory.c_str(), link->path().c_str()) == 0) return link;
+      error = absl::StrCat(link->path(), ": ", strerror(errno));
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        directory,
+        ": a path with spaces or colons cannot stand in LD_PRELOAD, and no link to it can be made: ", error));
+  }
+  explicit Link(std::string directory) : directory_(std::move(directory)) {}
+  ~Link() {
+    if (AnyProcessNames(path())) return;
+    unlink(path().c_str());
+    rmdir(directory_.c_str());
+  }
+  Link(const Link&) = delete;
+  std::string path() const { return directory_ + "/lib"; }
+
+ private:
+  std::string directory_;
+};
 
 absl::StatusOr<Preload> Preload::Find() {
   Preload preload;
@@ -72,9 +102,12 @@ absl::StatusOr<Preload> Preload::Find() {
                                               own, "/../interposer); name it in $CADASTRE_LIBRARY"));
     }
   }
-  absl::StatusOr<std::string> entry = EntryFor(preload.library_);
-  if (!entry.ok()) return entry.status();
-  preload.entry_ = *entry;
+  preload.entry_ = preload.library_;
+  if (preload.library_.find_first_of(" :\t\n") == std::string::npos) return preload;
+  absl::StatusOr<std::shared_ptr<Link>> link = Link::To(preload.library_.substr(0, preload.library_.rfind('/')));
+  if (!link.ok()) return link.status();
+  preload.link_ = *link;
+  preload.entry_ = absl::StrCat(preload.link_->path(), "/", FileName(preload.library_));
   return preload;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -31,7 +32,9 @@ class Preload {
   void SetEnvironment(const std::string& options) const;
 
  private:
+  class Link;
   std::string library_, entry_;
+  std::shared_ptr<Link> link_;  // in a directory that goes with the last copy of this
 };
 
 // The directory that the target chooses when `out=` does not say: /dev/shm, else $XDG_RUNTIME_DIR.

@@ -12,11 +12,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "report/estimate.h"
 #include "report/process_info.h"
 #include "symbolizer/profile.h"
 
 namespace cadastre {
 namespace {
+
+constexpr double kUptimeSlackSeconds = 2;  // a snapshot takes a moment, and nobody types fractions of a second
 
 bool Exists(const std::string& path) {
   struct stat status;
@@ -67,6 +70,18 @@ absl::StatusOr<ProfilePath> FindBase(const std::string& argument) {
       absl::StrCat("process ", pid,
                    " was not started with Cadastre; memory allocated earlier has no owner, so there is no attach: "
                    "start it with `cadastre run`, with start=paused to record later"));
+}
+
+std::string LabelsOf(const std::vector<std::string>& snapshots) {
+  return absl::StrJoin(snapshots, ", ", [](std::string* out, const std::string& path) {
+    out->append(path.substr(path.rfind('@') + 1));
+  });
+}
+
+// -1: cannot be read.
+double UptimeOf(const std::string& path) {
+  absl::StatusOr<Profile> profile = ReadProfile(path);
+  return profile.ok() ? static_cast<double>(profile->duration_ns) / 1e9 : -1;
 }
 
 }  // namespace
@@ -146,22 +161,28 @@ absl::StatusOr<ProfilePath> FindProfile(const std::string& argument) {
   }
   std::optional<double> uptime = ParseDurationSeconds(label);
   if (uptime.has_value() && !snapshots.empty()) {
-    double nearest = -1;
+    // How long a lost process was up is not known: at least until its last sample and its last snapshot.
+    double up_s = UptimeOf(found.base), taken_s = -1;
     for (const std::string& path : snapshots) {
-      absl::StatusOr<Profile> profile = ReadProfile(path);
-      if (!profile.ok()) continue;
-      double distance = std::fabs(static_cast<double>(profile->duration_ns) / 1e9 - *uptime);
-      if (nearest >= 0 && distance >= nearest) continue;
-      nearest = distance;
+      double snapshot_s = UptimeOf(path);
+      up_s = std::max(up_s, snapshot_s);
+      if (snapshot_s < 0 || (taken_s >= 0 && std::fabs(snapshot_s - *uptime) >= std::fabs(taken_s - *uptime))) continue;
+      taken_s = snapshot_s;
       found.path = path;
     }
-    if (nearest >= 0) return found;
+    if (up_s >= 0 && *uptime > up_s + kUptimeSlackSeconds) {
+      return absl::NotFoundError(absl::StrCat(found.base, "@", label, ": it goes to an uptime of ",
+                                              FormatDuration(up_s), "; its snapshots are ", LabelsOf(snapshots)));
+    }
+    if (std::fabs(taken_s - *uptime) > std::max(kUptimeSlackSeconds, *uptime / 20)) {
+      found.note = absl::StrCat("no snapshot was taken at an uptime of ", label, ": the nearest is ",
+                                found.path.substr(found.path.rfind('@')), " at ", FormatDuration(taken_s));
+    }
+    if (taken_s >= 0) return found;
   }
-  std::string known = absl::StrJoin(snapshots, ", ", [](std::string* out, const std::string& path) {
-    out->append(path.substr(path.rfind('@') + 1));
-  });
-  return absl::NotFoundError(absl::StrCat(found.base, " has no snapshot \"", label, "\"; ",
-                                          known.empty() ? "it has none at all" : absl::StrCat("it has ", known)));
+  return absl::NotFoundError(
+      absl::StrCat(found.base, " has no snapshot \"", label, "\"; ",
+                   snapshots.empty() ? "it has none at all" : absl::StrCat("it has ", LabelsOf(snapshots))));
 }
 
 }  // namespace cadastre

@@ -1,11 +1,13 @@
 #include "report/rows.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,6 +21,20 @@ namespace {
 
 constexpr double kDefaultOlderThanSeconds = 600;
 constexpr size_t kMaxSuggestions = 5;
+
+// Rounds each value down or up so that they sum to `sum`: those with the largest remainders go up (Hamilton's method).
+void RoundToSum(std::vector<double*>& values, double sum) {
+  std::vector<std::pair<double, size_t>> remainders;
+  for (size_t i = 0; i < values.size(); i++) {
+    double whole = std::floor(*values[i]);
+    remainders.emplace_back(*values[i] - whole, i);
+    *values[i] = whole;
+    sum -= whole;
+  }
+  std::sort(remainders.begin(), remainders.end(),
+            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  for (size_t i = 0; i < remainders.size() && sum >= 0.5; i++, sum--) *values[remainders[i].second] += 1;
+}
 
 using WeightByName = std::map<std::string, uint64_t>;
 
@@ -37,7 +53,16 @@ std::string Heaviest(const WeightByName& weights) {
 class Builder {
  public:
   Builder(const Profile& profile, Attribution* attribution, Report* report)
-      : profile_(profile), attribution_(attribution), report_(report) {}
+      : profile_(profile), attribution_(attribution), report_(report), parts_(profile.sites.size()) {
+    absl::flat_hash_map<std::string, uint32_t> numbers;
+    for (const Thread& thread : profile.threads) {
+      std::string pattern = ThreadPattern(thread.name, profile_.exe);
+      auto [entry, inserted] = numbers.try_emplace(pattern, static_cast<uint32_t>(patterns_.size()));
+      if (inserted) patterns_.push_back({pattern, {}, false});
+      pattern_of_.push_back(entry->second);
+    }
+    if (patterns_.empty()) patterns_.push_back({});
+  }
 
   void AddLiveSamples() {
     uint64_t now_ns = profile_.duration_ns;
@@ -48,11 +73,10 @@ class Builder {
       bool old = report_->older_than_s > 0 && age_ns >= threshold_ns;
       Part& part = PartOf(sample.site, &attribution_->ChargeOf(sample.site, sample.thread));
       part.tally.AddLive(sample.size_bytes, sample.weight_bytes, old);
-      const std::string& name =
-          sample.thread < profile_.threads.size() ? profile_.threads[sample.thread].name : unknown_;
-      std::string pattern = ThreadPattern(name, profile_.exe);
-      part.threads[pattern] += sample.weight_bytes;
-      threads_[pattern].AddLive(sample.size_bytes, sample.weight_bytes, old);
+      uint32_t pattern = sample.thread < pattern_of_.size() ? pattern_of_[sample.thread] : 0;
+      AddTo(&part.threads, pattern, sample.weight_bytes);
+      patterns_[pattern].tally.AddLive(sample.size_bytes, sample.weight_bytes, old);
+      patterns_[pattern].seen = true;
     }
   }
 
@@ -85,8 +109,9 @@ class Builder {
   void MakeRows() {
     absl::flat_hash_map<std::string, uint64_t> suggested_live;
     absl::flat_hash_map<std::string, uint64_t> suggested_allocated;
-    for (auto& [index, parts] : parts_) {
-      for (Part& part : parts) {
+    report_->sites.reserve(parts_.size());
+    for (uint32_t index = 0; index < parts_.size(); index++) {
+      for (Part& part : parts_[index]) {
         const Charge& charge = *part.charge;
         SiteRow row;
         row.site = index;
@@ -99,14 +124,18 @@ class Builder {
         row.owner_frame = charge.owner_frame;
         row.kind = profile_.sites[index].kind;
         row.truncated = profile_.sites[index].truncated;
-        row.thread = Heaviest(part.threads);
+        row.thread = HeaviestThread(part.threads);
         row.tally = part.tally;
         report_->totals.Add(part.tally);
         std::string team = row.unattributed ? kUnattributedModule : row.team;
         Group& module = modules_[{row.module, team}];
         module.Add(row, charge);
+        module.sites.push_back(report_->sites.size());
         teams_[team].Add(row, charge);
-        libraries_[attribution_->LibraryOf(index)].Add(row, charge);
+        absl::string_view library = attribution_->LibraryOf(index);
+        auto known = libraries_.find(library);
+        if (known == libraries_.end()) known = libraries_.try_emplace(std::string(library)).first;
+        known->second.Add(row, charge);
         if (row.unattributed) {
           std::string prefix = attribution_->SuggestedPrefix(index);
           if (!prefix.empty()) {
@@ -117,6 +146,7 @@ class Builder {
         report_->sites.push_back(std::move(row));
       }
     }
+    WholeCounts();
     report_->unattributed.name = kUnattributedModule;
     report_->unattributed.unattributed = true;
     for (auto& [key, group] : modules_) {
@@ -131,10 +161,11 @@ class Builder {
     }
     for (auto& [team, group] : teams_) report_->teams.push_back(group.ToRow(team));
     for (auto& [library, group] : libraries_) report_->libraries.push_back(group.ToRow(library));
-    for (auto& [thread, tally] : threads_) {
+    for (const ThreadPool& pool : patterns_) {
+      if (!pool.seen) continue;
       Row row;
-      row.name = thread;
-      row.tally = tally;
+      row.name = pool.name;
+      row.tally = pool.tally;
       report_->threads.push_back(row);
     }
     for (auto& [prefix, live] : suggested_live)
@@ -156,7 +187,15 @@ class Builder {
     for (std::vector<Row>* rows : {&report_->modules, &report_->teams, &report_->libraries, &report_->threads}) {
       std::sort(rows->begin(), rows->end(), heavier);
     }
-    std::sort(report_->sites.begin(), report_->sites.end(), heavier);
+    // A site's row is large: places are sorted, then each row is moved once.
+    std::vector<uint32_t> order(report_->sites.size());
+    std::iota(order.begin(), order.end(), 0);
+    const std::vector<SiteRow>& sites = report_->sites;
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return heavier(sites[a], sites[b]); });
+    std::vector<SiteRow> sorted;
+    sorted.reserve(order.size());
+    for (uint32_t place : order) sorted.push_back(std::move(report_->sites[place]));
+    report_->sites = std::move(sorted);
     bool by_live = metric != Metric::kAllocated;
     std::sort(report_->suggestions.begin(), report_->suggestions.end(),
               [by_live](const RuleSuggestion& a, const RuleSuggestion& b) {
@@ -168,17 +207,71 @@ class Builder {
   }
 
  private:
+  // Counts of blocks are printed as whole numbers: here they become such, so that rows still add up to the total in
+  // every grouping, and sites to their module.
+  void WholeCounts() {
+    double total = report_->totals.live_count = std::round(report_->totals.live_count);
+    std::vector<double*> counts;
+    for (auto& [key, group] : modules_) counts.push_back(&group.tally.live_count);
+    RoundToSum(counts, total);
+    for (auto& [team, group] : teams_) group.tally.live_count = 0;
+    for (auto& [key, group] : modules_) {
+      teams_[key.second].tally.live_count += group.tally.live_count;
+      counts.clear();
+      for (size_t site : group.sites) counts.push_back(&report_->sites[site].tally.live_count);
+      RoundToSum(counts, group.tally.live_count);
+    }
+    counts.clear();
+    for (auto& [library, group] : libraries_) counts.push_back(&group.tally.live_count);
+    RoundToSum(counts, total);
+    counts.clear();
+    for (ThreadPool& pool : patterns_) counts.push_back(&pool.tally.live_count);
+    RoundToSum(counts, total);
+  }
+
   // What of one site falls to one owner.
   struct Part {
     const Charge* charge;
     Tally tally;
-    WeightByName threads;
+    std::vector<std::pair<uint32_t, uint64_t>> threads;  // number of the pool, live bytes; a site has few
   };
+
+  // Threads whose names differ in a number at the end.
+  struct ThreadPool {
+    std::string name;
+    Tally tally;
+    bool seen = false;
+  };
+
+  static void AddTo(std::vector<std::pair<uint32_t, uint64_t>>* weights, uint32_t pool, uint64_t weight) {
+    for (auto& [number, sum] : *weights) {
+      if (number == pool) {
+        sum += weight;
+        return;
+      }
+    }
+    weights->emplace_back(pool, weight);
+  }
+
+  // A thread whose name is not known says less than any other.
+  std::string HeaviestThread(const std::vector<std::pair<uint32_t, uint64_t>>& weights) const {
+    const std::string* best = nullptr;
+    uint64_t most = 0;
+    for (const auto& [number, weight] : weights) {
+      const std::string& name = patterns_[number].name;
+      if (name.empty()) continue;
+      if (best != nullptr && (weight < most || (weight == most && *best < name))) continue;
+      best = &name;
+      most = weight;
+    }
+    return best == nullptr ? "" : *best;
+  }
 
   struct Group {
     Tally tally;
     WeightByName vias;  // weighed by live bytes, or by volume where nothing is live
     bool guessed = false, unattributed = false;
+    std::vector<size_t> sites;  // of a module: indices into Report::sites
 
     void Add(const SiteRow& row, const Charge& charge) {
       tally.Add(row.tally);
@@ -210,11 +303,12 @@ class Builder {
   const Profile& profile_;
   Attribution* attribution_;
   Report* report_;
-  const std::string unknown_;
-  absl::flat_hash_map<uint32_t, std::vector<Part>> parts_;
+  std::vector<std::vector<Part>> parts_;  // by site
+  std::vector<uint32_t> pattern_of_;      // thread → its pool
+  std::vector<ThreadPool> patterns_;      // [0] is that of thread 0, not known
   std::map<std::pair<std::string, std::string>, Group> modules_;
-  std::map<std::string, Group> teams_, libraries_;
-  std::map<std::string, Tally> threads_;
+  std::map<std::string, Group> teams_;
+  std::map<std::string, Group, std::less<>> libraries_;
 };
 
 std::string MethodOf(const Profile& profile, Metric metric) {
@@ -287,7 +381,10 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   report.options = options;
   report.trust = JudgeProfile(profile, options.min_samples);
   report.runtime = RuntimeOf(profile);
-  report.method = MethodOf(profile, options.metric);
+  bool unknown = options.by == GroupBy::kThread && options.metric != Metric::kLive && options.metric != Metric::kCount;
+  if (unknown) report.options.metric = Metric::kLive;
+  const Metric metric = report.options.metric;
+  report.method = MethodOf(profile, metric);
   report.rules_path = rules.path;
   double uptime_s = static_cast<double>(profile.duration_ns) / 1e9;
   if (options.older_than_s.has_value()) {
@@ -299,15 +396,18 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   builder.AddLiveSamples();
   builder.AddVolumes();
   builder.MakeRows();
-  builder.Sort(options.older_than_s.has_value() && options.metric == Metric::kLive ? Metric::kOld : options.metric);
+  builder.Sort(options.older_than_s.has_value() && metric == Metric::kLive ? Metric::kOld : metric);
   report.guesses = attribution->guesses() && std::any_of(report.modules.begin(), report.modules.end(),
                                                          [](const Row& row) { return row.guessed; });
   // Owners need names only as far as the walk goes; the count of what has none must not depend on that.
-  absl::flat_hash_set<uint64_t> raw_frames;
-  for (const Site& site : profile.sites) raw_frames.insert(site.frames.begin(), site.frames.end());
-  for (uint64_t raw : raw_frames) symbolizer->Resolve(raw);
+  for (uint64_t raw : attribution->DistinctFrames()) symbolizer->Resolve(raw);
   report.unresolved_frames = std::max(symbolizer->unresolved_frames(), profile.losses.unresolved_frames);
   report.warnings = report.trust.warnings;
+  if (unknown) {
+    report.warnings.push_back(absl::StrCat("what each thread ",
+                                           options.metric == Metric::kPeak ? "had at the peak" : "allocated",
+                                           " is not kept: live memory is shown"));
+  }
   // A cut stack that shows its owner lost nothing that matters here.
   uint64_t cut = 0;
   for (const SiteRow& row : report.sites) cut += row.truncated && row.unattributed ? row.tally.samples : 0;

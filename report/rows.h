@@ -2,8 +2,9 @@
 //
 // BuildReport reads → names → attributes → sums; format_*.cc print. Every format prints the same rows.
 // Invariant: over `modules`, live, allocated and peak bytes add up exactly to `totals` (the unattributed row is one of
-// them, kept apart in `unattributed`); likewise teams, libraries, threads (live bytes) and sites. Units: bytes, blocks,
-// seconds. Thread-safety: plain values.
+// them, kept apart in `unattributed`); likewise teams, libraries, threads (live bytes) and sites. So do live counts,
+// which are whole numbers here. `options.metric` is the one that is shown: by thread only what is live is known. Units:
+// bytes, blocks, seconds. Thread-safety: plain values.
 //
 // Example:
 //   ReportOptions options;

@@ -1,8 +1,10 @@
 #include "report/text_table.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include <algorithm>
 
@@ -31,20 +33,61 @@ size_t SequenceLength(absl::string_view text, size_t at) {
   return length;
 }
 
-// The first `width` code points.
-absl::string_view Head(absl::string_view text, size_t width) {
-  size_t at = 0;
-  while (at < text.size() && width > 0) {
-    at++;
-    while (at < text.size() && IsContinuation(text[at])) at++;
-    width--;
-  }
-  return text.substr(0, at);
+char32_t CodePoint(absl::string_view sequence) {
+  constexpr unsigned char kLeadBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+  char32_t code = static_cast<unsigned char>(sequence[0]) & kLeadBits[sequence.size()];
+  for (char c : sequence.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3F);
+  return code;
 }
 
+// Columns of one sequence: 2 for East Asian wide characters and most emoji, 0 for combining ones. The widths are those
+// of glibc's C.UTF-8, whatever the user's locale is, so a report is the same everywhere.
+size_t SequenceWidth(absl::string_view sequence) {
+  static const locale_t kUnicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  if (sequence.size() < 2 || kUnicode == nullptr) return 1;
+  locale_t before = uselocale(kUnicode);  // of this thread
+  int width = wcwidth(static_cast<wchar_t>(CodePoint(sequence)));
+  uselocale(before);
+  return width < 0 ? 1 : width;
+}
+
+// Calls visit(begin, bytes, columns) for each character; a broken byte is one of one column. Stops where visit says so.
+template <typename Visit>
+void ForEachCharacter(absl::string_view text, Visit visit) {
+  for (size_t at = 0; at < text.size();) {
+    size_t length = std::max<size_t>(SequenceLength(text, at), 1);
+    if (!visit(at, length, SequenceWidth(text.substr(at, length)))) return;
+    at += length;
+  }
+}
+
+// As many characters as `width` columns hold, with the combining ones that follow.
+absl::string_view Head(absl::string_view text, size_t width) {
+  size_t end = 0, used = 0;
+  ForEachCharacter(text, [&](size_t at, size_t length, size_t columns) {
+    used += columns;
+    if (used <= width) end = at + length;
+    return used <= width;
+  });
+  return text.substr(0, end);
+}
+
+// The last ones, beginning with a character that is not combined with what is cut away.
 absl::string_view Tail(absl::string_view text, size_t width) {
-  size_t total = DisplayWidth(text);
-  return total <= width ? text : text.substr(Head(text, total - width).size());
+  size_t left = DisplayWidth(text), begin = text.size();
+  ForEachCharacter(text, [&](size_t at, size_t, size_t columns) {
+    if (left <= width && columns > 0) begin = at;
+    left -= columns;
+    return begin == text.size();
+  });
+  return text.substr(begin);
+}
+
+// Marks that turn the direction of what follows (U+200E, U+200F, U+202A..E, U+2066..9), and line separators.
+bool ReordersText(absl::string_view sequence) {
+  if (sequence.size() != 3) return false;
+  char32_t code = CodePoint(sequence);
+  return code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
 std::string Paint(bool colour, const char* code, absl::string_view text) {
@@ -68,7 +111,12 @@ TextStyle StyleForDescriptor(int descriptor) {
 }
 
 size_t DisplayWidth(absl::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return !IsContinuation(c); });
+  size_t width = 0;
+  ForEachCharacter(text, [&](size_t, size_t, size_t columns) {
+    width += columns;
+    return true;
+  });
+  return width;
 }
 
 std::string SafeText(absl::string_view text) {
@@ -80,7 +128,7 @@ std::string SafeText(absl::string_view text) {
     // C1 controls (U+0080..U+009F, "\xC2\x80".."\xC2\x9F") move the cursor on some terminals as ESC does.
     bool control =
         lead < 0x20 || lead == 0x7F || (lead == 0xC2 && length == 2 && static_cast<unsigned char>(text[at + 1]) < 0xA0);
-    if (length == 0 || control) {
+    if (length == 0 || control || ReordersText(text.substr(at, length))) {
       safe += '?';
       at += std::max<size_t>(length, 1);
     } else {

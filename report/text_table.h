@@ -1,7 +1,7 @@
 // Text for terminals: aligned tables, safe names, colour.
 //
-// Widths are counted in UTF-8 code points; no name that comes from a profile can move the cursor or change the colours.
-// Thread-safety: plain values.
+// Widths are columns of a terminal: a Chinese character has two, a combining accent none. No name that comes from a
+// profile can move the cursor or change the colours. Thread-safety: plain values.
 //
 // Example:
 //   TextTable table({{"MODULE"}, {"LIVE", Align::kRight}});
@@ -50,12 +50,12 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-size_t DisplayWidth(absl::string_view text);
+size_t DisplayWidth(absl::string_view text);  // columns
 
-// Control characters and broken UTF-8 become "?".
+// Control characters, marks that reorder text, and broken UTF-8 become "?".
 std::string SafeText(absl::string_view text);
 
-// Cut to `width` code points with "…" at the end, or in the middle (for names whose end tells them apart).
+// Cut to `width` columns with "…" at the end, or in the middle (for names whose end tells them apart).
 std::string CutEnd(absl::string_view text, size_t width);
 std::string CutMiddle(absl::string_view text, size_t width);
 

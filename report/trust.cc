@@ -4,6 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "interposer/profile_format.h"
 #include "report/estimate.h"
 #include "report/function_name.h"
 
@@ -23,6 +25,57 @@ std::string AllocatorBeforeCadastre(const Profile& profile) {
   return "";
 }
 
+// "10:20:05 UTC", with the date where the run is longer than a day.
+std::string Clock(const Profile& profile, uint64_t realtime_ns) {
+  bool long_run = profile.duration_ns > 86'400'000'000'000ull;
+  return absl::FormatTime(long_run ? "%Y-%m-%d %H:%M UTC" : "%H:%M:%S UTC",
+                          absl::FromUnixNanos(static_cast<int64_t>(realtime_ns)), absl::UTCTimeZone());
+}
+
+// "paused since 10:20:05 UTC"; empty if recording goes on.
+std::string PausedSince(const Profile& profile) {
+  const Pauses& pauses = profile.pauses;
+  if (!pauses.now) return "";
+  return pauses.since_realtime_ns == 0 ? "paused"
+                                       : absl::StrCat("paused since ", Clock(profile, pauses.since_realtime_ns));
+}
+
+// What pauses took away: one line for the one that lasts, one for those that are over.
+void AddPauseWarnings(const Profile& profile, std::vector<std::string>* warnings) {
+  constexpr char kLost[] = ": what was allocated then has no owner and is not counted";
+  const Pauses& pauses = profile.pauses;
+  auto length = [](uint64_t nanoseconds) { return FormatDuration(static_cast<double>(nanoseconds) / 1e9); };
+  if (pauses.finished == 1) {
+    warnings->push_back(absl::StrCat("recording was paused from ", Clock(profile, pauses.first_realtime_ns), " to ",
+                                     Clock(profile, pauses.last_resume_realtime_ns), " (", length(pauses.finished_ns),
+                                     ")", kLost));
+  } else if (pauses.finished > 1) {
+    warnings->push_back(absl::StrCat(
+        "recording was paused ", pauses.finished, " times between ", Clock(profile, pauses.first_realtime_ns), " and ",
+        Clock(profile, pauses.last_resume_realtime_ns), ", ", length(pauses.finished_ns), " in all", kLost));
+  }
+  if (!pauses.now) return;
+  uint64_t end = profile.start_realtime_ns + profile.duration_ns;
+  bool lasts = profile.end == EndState::kRunning && !profile.is_snapshot;
+  std::string line = absl::StrCat("recording ", lasts ? "is " : "was ", PausedSince(profile));
+  if (pauses.since_realtime_ns != 0 && end > pauses.since_realtime_ns)
+    absl::StrAppend(&line, " (", length(end - pauses.since_realtime_ns), ")");
+  if (lasts) {
+    absl::StrAppend(&line, ": what is allocated before `cadastre resume ", profile.pid,
+                    "` has no owner and is not counted");
+  } else {
+    absl::StrAppend(&line, kLost);
+  }
+  warnings->push_back(line);
+}
+
+std::string Times(uint64_t count) { return count == 1 ? "once" : absl::StrCat(count, " times"); }
+
+std::string IntervalsText(const Profile& profile) {
+  return absl::StrCat(": ", FormatInterval(profile.interval_bytes), " at first, ",
+                      FormatInterval(profile.current_interval_bytes), " at last; each sample counts by its own");
+}
+
 }  // namespace
 
 bool IsAllocatorLibrary(const std::string& path) {
@@ -36,8 +89,9 @@ bool IsAllocatorLibrary(const std::string& path) {
 }
 
 double LossShare(const Profile& profile) {
+  // A torn record may have been a sample, or the stack of many.
   double lost =
-      static_cast<double>(profile.losses.dropped_samples) + static_cast<double>(profile.losses.volume_dropped);
+      static_cast<double>(profile.losses.dropped_samples + profile.losses.volume_dropped + profile.losses.torn_records);
   double all = lost + static_cast<double>(profile.recorded_samples);
   double by_count = all > 0 ? lost / all : 0;
   // Late samples, after the interval was doubled, stand for more bytes each than early ones.
@@ -60,12 +114,17 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
   }
   uint64_t samples = profile.recorded_samples;
   bool few = samples == 0 || (!profile.exact() && samples < min_samples);
-  if (few || !cause.empty()) {
+  if (!profile.incomplete.empty()) {
+    trust.usable = false;
+    trust.reason = absl::StrCat("unusable: ", profile.incomplete);
+  } else if (few || !cause.empty()) {
     std::string reason = absl::StrCat("unusable: ", FormatCount(static_cast<double>(samples)),
                                       samples == 1 ? " sample in " : " samples in ",
                                       FormatDuration(static_cast<double>(profile.duration_ns) / 1e9));
     if (!cause.empty()) {
       absl::StrAppend(&reason, "; ", cause);
+    } else if (profile.pauses.now) {
+      absl::StrAppend(&reason, "; ", PausedSince(profile));
     } else if (samples > 0) {
       absl::StrAppend(&reason, ", fewer than ", FormatCount(static_cast<double>(min_samples)),
                       "; a smaller interval= or a longer run gives more");
@@ -73,12 +132,16 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
     trust.usable = false;
     trust.reason = reason;
   } else if (LossShare(profile) > kMaxLossShare) {
+    const Losses& lost = profile.losses;
     trust.usable = false;
     trust.reason =
         absl::StrCat("unusable: ", FormatShare(100 * LossShare(profile), 0), " of the samples were lost (",
-                     FormatCount(static_cast<double>(profile.losses.dropped_samples + profile.losses.volume_dropped)),
-                     "); give it more room with memory= or a larger interval=");
+                     FormatCount(static_cast<double>(lost.dropped_samples + lost.volume_dropped + lost.torn_records)),
+                     lost.torn_records > lost.dropped_samples + lost.volume_dropped
+                         ? "): its records are damaged"
+                         : "); give it more room with memory= or a larger interval=");
   }
+  AddPauseWarnings(profile, &trust.warnings);
   const Losses& losses = profile.losses;
   if (trust.usable && losses.dropped_samples > 0) {
     trust.warnings.push_back(absl::StrCat(FormatCount(static_cast<double>(losses.dropped_samples)), " samples (",
@@ -91,13 +154,21 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
                      " samples came after the stack table was full and are charged to [stack table full]"));
   }
   if (losses.interval_doublings > 0) {
-    trust.warnings.push_back(
-        absl::StrCat("the interval was doubled ", losses.interval_doublings, " times because memory= ran short"));
+    trust.warnings.push_back(absl::StrCat("the interval was doubled ", Times(losses.interval_doublings),
+                                          " because memory= ran short", IntervalsText(profile)));
+  }
+  if (profile.interval_changes > 0) {
+    trust.warnings.push_back(absl::StrCat("the interval was changed ", Times(profile.interval_changes), " while it ran",
+                                          IntervalsText(profile)));
   }
   if (losses.missed_frees > 0) {
     trust.warnings.push_back(
         absl::StrCat(FormatCount(static_cast<double>(losses.missed_frees)),
                      " frees were not seen; their blocks counted as live until the address was used again"));
+  }
+  if (profile.jvm.walker == format::kWalkerUnusable) {
+    trust.warnings.push_back(absl::StrCat("no Java frames: libjvm.so ", profile.jvm.version,
+                                          " does not say where to find ", profile.jvm.missing));
   }
   for (const std::string& warning : profile.warnings) trust.warnings.push_back(warning);
   return trust;

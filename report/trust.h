@@ -2,8 +2,8 @@
 // it.
 //
 // Unusable: no sample at all; fewer than min_samples recorded (sampled mode only: in exact mode every block counts);
-// more than 1 % of the samples lost; malloc served by a library before Cadastre, or by another than `expect=` names.
-// Units: samples. Thread-safety: pure functions.
+// more than 1 % of the samples lost; a file that is cut or damaged; malloc served by a library before Cadastre, or by
+// another than `expect=` names. Units: samples. Thread-safety: pure functions.
 //
 // Example:
 //   Trust trust = JudgeProfile(profile, kDefaultMinSamples);

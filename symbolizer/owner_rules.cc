@@ -34,6 +34,9 @@ constexpr Marker kMarkers[] = {{"lib:", RuleKey::kLibrary},
 
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// The report's own row (report/attribution.h). A module of this name would be added to what nobody owns.
+constexpr char kReservedName[] = "unattributed";
+
 class RulesParser {
  public:
   explicit RulesParser(const std::string& file) : file_(file), file_name_(FileName(file)) { position_.fill(-1); }
@@ -102,7 +105,13 @@ class RulesParser {
     const CsvField& module = record.fields[position_[kModule]];
     rule.module = module.text;
     if (rule.module.empty()) return CsvError(file_, module.line, module.column, "empty module");
-    rule.team = record.fields[position_[kTeam]].text;
+    const CsvField& team = record.fields[position_[kTeam]];
+    rule.team = team.text;
+    for (const CsvField* name : {&module, &team}) {
+      if (name->text == kReservedName)
+        return CsvError(file_, name->line, name->column,
+                        "'unattributed' is the row of what has no owner: name another");
+    }
     if (position_[kKind] >= 0 && position_[kKind] < static_cast<int>(record.fields.size())) {
       if (absl::Status status = TakeKind(record.fields[position_[kKind]], &rule); !status.ok()) return status;
     }

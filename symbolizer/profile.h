@@ -88,7 +88,17 @@ struct JvmFacts {
   uint32_t walker = 0;   // format::WalkerState
   uint32_t feature = 0;  // JDK 8, 11, 17, ...
   std::string version;   // libjvm's own text
-  std::string missing;   // what the walker lacks
+  std::string missing;    // what the walker lacks
+  std::string collector;  // "G1", "serial", ...
+};
+
+// Times when nothing was recorded because somebody wanted it so (`cadastre pause`, start=paused).
+struct Pauses {
+  bool now = false;                // at the end, at the snapshot, or now if running
+  uint64_t since_realtime_ns = 0;  // of that one; 0 = not known
+  uint32_t finished = 0;
+  uint64_t first_realtime_ns = 0, last_resume_realtime_ns = 0;
+  uint64_t finished_ns = 0;  // length of the finished ones together
 };
 
 struct Profile {
@@ -99,8 +109,13 @@ struct Profile {
   std::string exe, host, allocator, allocator_path, expect, options, labels;
   std::vector<std::string> command;
   uint64_t start_realtime_ns = 0, start_monotonic_ns = 0, last_sample_ns = 0;
-  uint64_t duration_ns = 0;  // to the end, to the snapshot, or to now if running
-  uint64_t interval_bytes = 0, seed = 0, memory_bytes = 0, file_bytes = 0;
+  uint64_t duration_ns = 0;             // to the end, to the snapshot, or to now if running
+  uint64_t interval_bytes = 0;          // at start
+  uint64_t current_interval_bytes = 0;  // after `set` and after doublings; every sample's weight is that of its own
+  uint32_t interval_changes = 0;        // by `set`
+  bool interval_changed() const { return interval_changes > 0 || current_interval_bytes != interval_bytes; }
+  Pauses pauses;
+  uint64_t seed = 0, memory_bytes = 0, file_bytes = 0;
   bool exact() const { return interval_bytes == 1; }
   uint32_t run_state = 0, stop_reason = 0;  // format::RunState, format::StopReason
   EndState end = EndState::kLost;
@@ -125,6 +140,8 @@ struct Profile {
   std::vector<std::pair<uint32_t, std::string>> java_names;
 
   Losses losses;
+  // What makes the file less than what was recorded: "the file is cut at 200000 of 1388544 bytes"; empty = it is whole.
+  std::string incomplete;
   std::vector<std::string> warnings;
 };
 

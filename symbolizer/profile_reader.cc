@@ -74,6 +74,16 @@ void ForEachRecord(const LoadedRegion& region, Visit visit) {
   }
 }
 
+// As the target works it out (interposer/session.cc).
+uint64_t CurrentInterval(const format::Header& header) {
+  constexpr uint64_t kLargest = 1ull << 50;
+  uint64_t wanted = header.control.interval_bytes;
+  if (wanted != 0 && wanted <= kLargest) return wanted;
+  uint64_t interval = header.interval_bytes;
+  for (uint64_t i = 0; i < header.counters.interval_doublings && interval < kLargest; i++) interval *= 2;
+  return interval;
+}
+
 class ProfileReader {
  public:
   ProfileReader(const std::string& path, ProfileBytes& source) : source_(source) { profile_.path = path; }
@@ -102,6 +112,10 @@ class ProfileReader {
     // A symbolized copy brings the warnings of its making along.
     if (std::find(profile_.warnings.begin(), profile_.warnings.end(), what) != profile_.warnings.end()) return;
     profile_.warnings.push_back(std::move(what));
+  }
+  // Whole regions or their ends are not there: no sum over what is left means anything.
+  void Incomplete(std::string what) {
+    if (profile_.incomplete.empty()) profile_.incomplete = std::move(what);
   }
   void CountTorn() { profile_.losses.torn_records++; }
 
@@ -164,7 +178,17 @@ absl::Status ProfileReader::ReadHeader() {
   profile_.seed = header_.seed;
   profile_.memory_bytes = header_.memory_bytes;
   profile_.file_bytes = header_.file_bytes;
+  profile_.current_interval_bytes = CurrentInterval(header_);
+  profile_.interval_changes = header_.control_log.interval_changes;
   profile_.run_state = header_.run_state;
+  if (header_.run_state == format::kRunRecording || header_.run_state == format::kRunPaused)
+    profile_.run_state = header_.control.paused != 0 ? format::kRunPaused : format::kRunRecording;
+  profile_.pauses.now = header_.control.paused != 0;
+  profile_.pauses.since_realtime_ns = header_.control_log.paused_since_realtime_ns;
+  profile_.pauses.finished = header_.control_log.pauses;
+  profile_.pauses.first_realtime_ns = header_.control_log.first_pause_realtime_ns;
+  profile_.pauses.last_resume_realtime_ns = header_.control_log.last_resume_realtime_ns;
+  profile_.pauses.finished_ns = header_.control_log.paused_ns;
   profile_.stop_reason = header_.stop_reason;
   profile_.is_snapshot = header_.is_snapshot != 0;
   profile_.label.assign(header_.label, strnlen(header_.label, sizeof(header_.label)));
@@ -206,6 +230,7 @@ void ProfileReader::CheckRegions() {
                       " or more"));
     header_.region_count = format::kRegionCount;
   }
+  if (header_.is_incomplete != 0) Incomplete("the file was made from one that is cut or damaged");
   std::vector<std::string> missing;
   for (uint32_t kind = 0; kind <= format::kRegionSymbols; kind++) {
     format::Region& region = header_.regions[kind];
@@ -224,6 +249,7 @@ void ProfileReader::CheckRegions() {
       Warn(absl::StrCat("the header's entry for ", name, " at offset ",
                         offsetof(format::Header, regions) + kind * sizeof(format::Region),
                         " is damaged: none can be read"));
+      if (known) Incomplete(absl::StrCat("the file's ", name, " cannot be read"));
       region = {};
       continue;
     }
@@ -236,6 +262,7 @@ void ProfileReader::CheckRegions() {
     }
   }
   if (size < header_.file_bytes || !missing.empty()) {
+    Incomplete(absl::StrCat("the file is cut at ", size, " of ", header_.file_bytes, " bytes"));
     Warn(absl::StrCat("file is cut at ", size, " of ", header_.file_bytes, " bytes: ",
                       missing.empty() ? "nothing that this program reads is" : absl::StrJoin(missing, ", ") + " are",
                       " missing"));
@@ -412,6 +439,7 @@ void ProfileReader::ReadStrings() {
 
   profile_.jvm.version = StringAt(header_.jvm.version);
   profile_.jvm.missing = StringAt(header_.jvm.missing);
+  profile_.jvm.collector = StringAt(header_.jvm.collector);
 
   absl::flat_hash_set<uint32_t> seen;
   for (const Site& site : profile_.sites) {

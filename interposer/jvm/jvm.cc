@@ -6,6 +6,7 @@
 #include "interposer/jvm/code_cache.h"
 #include "interposer/jvm/java_thread.h"
 #include "interposer/jvm/method_names.h"
+#include "interposer/jvm/vm_flags.h"
 #include "interposer/jvm/vm_structs.h"
 #include "interposer/library_map.h"
 #include "interposer/profile_file.h"
@@ -19,6 +20,8 @@ enum JvmState : uint32_t { kNoJvm = 0, kReading = 1, kUnusable = 2, kReady = 3 }
 uint32_t state;  // JvmState; the layout is constant once it is kUnusable or kReady
 VmLayout layout;
 uint64_t libjvm_address;  // anywhere in libjvm
+
+uint32_t collector_known;
 
 JvmState State() { return static_cast<JvmState>(__atomic_load_n(&state, __ATOMIC_ACQUIRE)); }
 
@@ -235,6 +238,14 @@ class JavaFrames {
   bool after_stub_ = false;  // the frames that follow may be just being rebuilt
 };
 
+// Once Java code has run the JVM has decided.
+__attribute__((noinline)) void PublishCollector() {
+  if (!ProfileIsOpen() || __atomic_exchange_n(&collector_known, 1, __ATOMIC_RELAXED) != 0) return;
+  const char* name = CollectorInUse(layout);
+  if (name == nullptr) return;
+  __atomic_store_n(&g_profile.header->jvm.collector, ProfileAddString(name, strlen(name)), __ATOMIC_RELEASE);
+}
+
 }  // namespace
 
 void JvmNoteThreadKey(const void* caller, uint32_t key) {
@@ -265,7 +276,10 @@ bool JvmIsCode(uint64_t pc) { return State() == kReady && IsInCodeCache(layout, 
 JavaStep WalkJavaFrames(StackMemory* memory, StackFrame* frame, FrameList* list, JavaWalk* walk) {
   const uint32_t before = list->count;
   const JavaStep step = JavaFrames(memory, frame, list, walk).Run();
-  if (list->count != before) NoteJavaThread(layout);
+  if (list->count != before) {
+    NoteJavaThread(layout);
+    if (__atomic_load_n(&collector_known, __ATOMIC_RELAXED) == 0) PublishCollector();
+  }
   return step;
 }
 

@@ -35,6 +35,10 @@ struct OffsetWanted {
 };
 // The same target twice: releases name it differently.
 constexpr OffsetWanted kOffsets[] = {
+    {"JVMFlag", "_name", &VmLayout::flag_name},
+    {"JVMFlag", "_addr", &VmLayout::flag_address},
+    {"Flag", "_name", &VmLayout::flag_name},
+    {"Flag", "_addr", &VmLayout::flag_address},
     {"GrowableArrayBase", "_len", &VmLayout::array_length},
     {"GenericGrowableArray", "_len", &VmLayout::array_length},
     {"GrowableArray<int>", "_data", &VmLayout::array_data},
@@ -103,6 +107,10 @@ struct StaticWanted {
   const uint64_t* VmLayout::*address;
 };
 constexpr StaticWanted kStatics[] = {
+    {"JVMFlag", "flags", &VmLayout::flags},
+    {"JVMFlag", "numFlags", &VmLayout::flag_count},
+    {"Flag", "flags", &VmLayout::flags},
+    {"Flag", "numFlags", &VmLayout::flag_count},
     {"CodeCache", "_heaps", &VmLayout::code_heaps},
     {"CodeCache", "_heap", &VmLayout::code_heap},
     {"CodeCache", "_low_bound", &VmLayout::code_low},
@@ -116,6 +124,8 @@ struct SizeWanted {
   int32_t VmLayout::*bytes;
 };
 constexpr SizeWanted kSizes[] = {
+    {"JVMFlag", &VmLayout::flag_bytes},
+    {"Flag", &VmLayout::flag_bytes},
     {"HeapBlock", &VmLayout::block_bytes},
     {"PcDesc", &VmLayout::pc_desc_bytes},
     {"ConstMethod", &VmLayout::const_method_bytes},

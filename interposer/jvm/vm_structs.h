@@ -32,6 +32,10 @@ struct VmLayout {
   const uint64_t* interpreter;          // StubQueue*
   const uint64_t* call_stub_return_pc;  // where Java returns to the native code that called it
 
+  const uint64_t* flags;                // JVMFlag[]; nullptr = not known, as are the next
+  const uint64_t* flag_count;
+
+  int32_t flag_bytes, flag_name, flag_address;                // JVMFlag
   int32_t array_length, array_data;                           // GrowableArray
   int32_t heap_memory, heap_segmap, heap_log2_segment_bytes;  // CodeHeap
   int32_t space_low, space_high;                              // VirtualSpace

@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/format.h"
 
@@ -80,8 +81,12 @@ void AddCheckCommand(CLI::App& app, Invocation* invocation) {
   command->add_option("--max-unattributed", options->max_unattributed,
                       "largest share of live bytes without an owner, in percent");
   command->add_option("--rules", options->rules, "owner rules (default: $CADASTRE_RULES, then ./owners.csv)");
-  command->add_option("--min-samples", options->min_samples,
-                      "fewer samples than this make a profile unusable (default 200)");
+  command
+      ->add_option(
+          "--min-samples", options->min_samples,
+          "fewer samples than this make a profile unusable (default 200); no matter where every allocation was "
+          "recorded (interval=1)")
+      ->check(WholeNumber(0));
   command->add_option("--root", options->root, "put before every library path, for a container");
   command->footer("Example: cadastre check pay.cad --rules owners.csv --max-unattributed 5");
   command->callback([=] { invocation->status = Check(*options); });

@@ -6,10 +6,8 @@
 
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "interposer/options.h"
 #include "report/process_info.h"
 #include "report/text_table.h"
 
@@ -38,6 +36,7 @@ absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& ar
   absl::StatusOr<Profile> profile = ReadProfile(where->path);
   if (!profile.ok()) return profile.status();
   loaded->profile = *std::move(profile);
+  if (!where->note.empty()) loaded->profile.warnings.push_back(where->note);
   if (loaded->profile.end == EndState::kRunning && !loaded->profile.is_snapshot && loaded->profile.rss_bytes == 0) {
     pid_t pid = where->pid != 0 ? where->pid
                                 : RunningProcessOf(loaded->profile.pid, loaded->profile.pid_namespace,
@@ -53,18 +52,10 @@ absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& ar
 }
 
 absl::StatusOr<uint64_t> ParseSize(const std::string& text) {
-  size_t end = text.find_first_not_of("0123456789");
-  uint64_t number = 0;
-  std::string unit = end == std::string::npos ? "" : absl::AsciiStrToLower(text.substr(end));
-  int shift = unit.empty() || unit == "b"                    ? 0
-              : unit == "k" || unit == "ki" || unit == "kib" ? 10
-              : unit == "m" || unit == "mi" || unit == "mib" ? 20
-              : unit == "g" || unit == "gi" || unit == "gib" ? 30
-                                                             : -1;
-  if (end == 0 || shift < 0 || !absl::SimpleAtoi(text.substr(0, end), &number) || (number >> (63 - shift)) != 0) {
+  uint64_t bytes = 0;
+  if (!ParseSize(text.data(), text.size(), &bytes))
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not a size: write 512k, 64m or 1g"));
-  }
-  return number << shift;
+  return bytes;
 }
 
 }  // namespace cadastre

@@ -1,6 +1,8 @@
 // `cadastre doctor`: does preloading work here, what is there, what is missing. Changes nothing; runs `sh -c :` once
-// with the preload.
+// with the preload, and `java -version` where a JVM is asked about.
+#include <fcntl.h>
 #include <gnu/libc-version.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -12,8 +14,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "interposer/profile_format.h"
 #include "report/cli/child_process.h"
+#include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/cli/live_file_watch.h"
 #include "report/executable_facts.h"
@@ -173,18 +178,81 @@ void CheckPreloadChain(const std::string& chain, Doctor* doctor) {
   }
 }
 
-void CheckExecutable(const std::string& command, Doctor* doctor) {
+// "JDK 17 (17.0.15+6), collector G1: Java frames are in the stacks"
+void SayJvmFacts(const JvmFacts& jvm, Doctor* doctor) {
+  if (jvm.walker == format::kWalkerNoJvm) {
+    return doctor->Warn("Java frames", "this JVM does not describe itself as HotSpot does: native frames only");
+  }
+  std::string name = absl::StrCat("JDK ", jvm.feature, " (", jvm.version, ")",
+                                  jvm.collector.empty() ? "" : absl::StrCat(", collector ", jvm.collector));
+  if (jvm.walker == format::kWalkerActive) return doctor->Good("Java frames", absl::StrCat(name, ": they are read"));
+  doctor->Warn("Java frames", absl::StrCat(name, ": native frames only, for libjvm.so does not say where to find ",
+                                           jvm.missing));
+}
+
+// The flags that decide what the JVM is like: those of the JVM itself, up to the class or the jar.
+std::vector<std::string> JvmFlags(const std::vector<std::string>& command) {
+  std::vector<std::string> flags;
+  for (size_t i = 1; i < command.size() && absl::StartsWith(command[i], "-") && command[i] != "-jar"; i++) {
+    const std::string& word = command[i];
+    if (absl::StartsWith(word, "-X") || word == "-server" || word == "-client") flags.push_back(word);
+    bool has_value = word == "-cp" || word == "-classpath" || word == "--class-path" || word == "-p" ||
+                     word == "--module-path" || word == "--add-modules" || word == "-m" || word == "--module";
+    if (has_value) i++;
+  }
+  return flags;
+}
+
+// Asks the JVM itself, recorded.
+void CheckJavaFrames(const Preload& preload, const std::string& directory, const std::string& java,
+                     const std::vector<std::string>& command, Doctor* doctor) {
+  std::vector<std::string> words = {java};
+  for (const std::string& flag : JvmFlags(command)) words.push_back(flag);
+  words.push_back("-version");
+  std::string name = absl::StrCat("cadastre-doctor-", getpid(), "-java.cad");
+  LiveFileWatch watch(directory, name);
+  ChildProcess child;
+  absl::Status started = child.Start(
+      words,
+      [&](pid_t pid) {
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        for (int descriptor = 0; descriptor <= 2 && null >= 0; descriptor++) dup2(null, descriptor);
+        unsetenv("CADASTRE_OPTIONS");
+        preload.SetEnvironment(absl::StrCat("interval=1,memory=32m,out=", directory, ",name=", name, ",for=", pid));
+      },
+      [](pid_t) {});
+  std::string said = absl::StrCat("`", absl::StrJoin(words, " "), "`");
+  if (!started.ok()) return doctor->Bad(said, std::string(started.message()));
+  child.Wait([] {}, -1);
+  if (!watch.Poll()) {
+    return doctor->Bad(said, absl::StrCat("was not recorded; it ended with ", child.ExitStatus()));
+  }
+  absl::StatusOr<Profile> profile = ReadProfile(watch.path());
+  unlink(watch.path().c_str());
+  if (!profile.ok()) return doctor->Bad(said, std::string(profile.status().message()));
+  if (child.ExitStatus() != 0) doctor->Bad(said, absl::StrCat("ended with ", child.ExitStatus()));
+  SayJvmFacts(profile->jvm, doctor);
+}
+
+// Returns the path of a JVM's launcher, empty if it is another program.
+std::string CheckExecutable(const std::string& command, Doctor* doctor) {
   absl::StatusOr<ExecutableFacts> facts = InspectExecutable(command);
-  if (!facts.ok()) return doctor->Bad(command, std::string(facts.status().message()));
+  if (!facts.ok()) {
+    doctor->Bad(command, std::string(facts.status().message()));
+    return "";
+  }
   for (const std::string& script : facts->scripts)
     doctor->Note(command, absl::StrCat(script, " is a script; what it starts is recorded too"));
   std::string why = WhyNotPreloaded(*facts);
-  if (!why.empty()) return doctor->Bad(command, why);
+  if (!why.empty()) {
+    doctor->Bad(command, why);
+    return "";
+  }
   doctor->Good(command, absl::StrCat(facts->path, " is dynamic (", facts->loader, ") and can be preloaded"));
   char* real = realpath(facts->path.c_str(), nullptr);
   std::string path = real != nullptr ? real : facts->path;
   free(real);
-  if (FileName(path) != "java") return;
+  if (FileName(path) != "java") return "";
   // .../bin/java → .../lib/server/libjvm.so
   std::string home = path.substr(0, path.size() - sizeof("/bin/java") + 1);
   for (const char* place :
@@ -192,9 +260,11 @@ void CheckExecutable(const std::string& command, Doctor* doctor) {
     std::string libjvm = home + place;
     if (access(libjvm.c_str(), R_OK) != 0) continue;
     std::string version = JavaVersionOf(libjvm);
-    return doctor->Good("JVM", absl::StrCat("java ", version.empty() ? "of unknown version" : version, ", ", libjvm));
+    doctor->Good("JVM", absl::StrCat("java ", version.empty() ? "of unknown version" : version, ", ", libjvm));
+    return path;
   }
   doctor->Warn("JVM", absl::StrCat("no libjvm.so under ", home));
+  return "";
 }
 
 void CheckProcess(pid_t pid, Doctor* doctor) {
@@ -227,13 +297,13 @@ void CheckProcess(pid_t pid, Doctor* doctor) {
     Trust trust = JudgeProfile(*read, 1);
     std::string found = absl::StrCat("records to ", profile.open_path, ", ", read->recorded_samples,
                                      " samples, malloc of ", read->allocator);
+    if (MapsFileNamed(pid, "libjvm.so")) SayJvmFacts(read->jvm, doctor);
     if (trust.usable) {
       doctor->Good(name, found);
     } else {
       doctor->Bad(name, absl::StrCat(found, "; ", trust.reason));
     }
   }
-  if (MapsFileNamed(pid, "libjvm.so")) doctor->Good("JVM", absl::StrCat(name, " is one"));
 }
 
 struct DoctorCommand {
@@ -250,15 +320,20 @@ int Examine(const DoctorCommand& command, const Invocation& invocation) {
   if (library && !directory.empty()) CheckThatItWorks(*preload, directory, &doctor);
   const char* chain = getenv("LD_PRELOAD");
   if (chain != nullptr) CheckPreloadChain(chain, &doctor);
+  const bool can_record = library && !directory.empty();
+  std::string java_path;
   if (!invocation.target.empty()) {
-    CheckExecutable(invocation.target[0], &doctor);
+    java_path = CheckExecutable(invocation.target[0], &doctor);
   } else if (command.pid == 0) {
     absl::StatusOr<std::string> java = FindInPath("java");
     if (java.ok()) {
-      CheckExecutable("java", &doctor);
+      java_path = CheckExecutable("java", &doctor);
     } else {
       doctor.Note("JVM", "no java in PATH");
     }
+  }
+  if (can_record && !java_path.empty()) {
+    CheckJavaFrames(*preload, directory, java_path, invocation.target, &doctor);
   }
   if (command.pid != 0) CheckProcess(command.pid, &doctor);
   int printed = Print(doctor.text());
@@ -270,9 +345,10 @@ int Examine(const DoctorCommand& command, const Invocation& invocation) {
 void AddDoctorCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<DoctorCommand>();
   CLI::App* command = app.add_subcommand("doctor", "does preloading work here, what is there, what is missing");
-  command->add_option("--pid", options->pid, "look at this process")->check(CLI::PositiveNumber);
+  command->add_option("--pid", options->pid, "look at this process")->check(WholeNumber(1, INT_MAX));
   command->footer(
-      "Usage: cadastre doctor [-- CMD... | --pid PID]\nExit status: 0 it works, 1 something is in the way.\nExample: "
+      "Usage: cadastre doctor [-- CMD... | --pid PID]\nFor a JVM, CMD's JVM flags decide what is asked: `CMD -version` is "
+      "run with them and recorded.\nExit status: 0 it works, 1 something is in the way.\nExample: "
       "cadastre doctor -- java");
   command->callback([=] { invocation->status = Examine(*options, *invocation); });
 }

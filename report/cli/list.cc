@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/format.h"
 #include "report/json_writer.h"
@@ -105,7 +106,9 @@ int List(const ListCommand& command) {
   if (command.format == "json")
     return Print(absl::StrCat("{\"schema\": \"cadastre.list/1\", \"profiles\": ", JsonArray(rows, ""), "}\n"));
   if (rows.empty()) return Print(absl::StrCat("no profiles in ", where, "\n"));
-  int printed = Print(table.Print(kTextWidth, StyleForDescriptor(STDOUT_FILENO)));
+  // A terminal has an edge; what reads a pipe wants the names whole.
+  size_t width = isatty(STDOUT_FILENO) ? kTextWidth : SIZE_MAX / 2;
+  int printed = Print(table.Print(width, StyleForDescriptor(STDOUT_FILENO)));
   return printed != kExitDone ? printed : status;
 }
 
@@ -115,7 +118,7 @@ void AddListCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<ListCommand>();
   CLI::App* command = app.add_subcommand("list", "profiles and their snapshots");
   command->add_option("DIR|P", options->where, "a directory, a profile or a PID (default: where profiles go)");
-  command->add_option("--format", options->format, "text (default) or json")->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--format", options->format, "text (default) or json")->check(OneOf({"text", "json"}));
   command->footer("Example: cadastre list /dev/shm");
   command->callback([=] { invocation->status = List(*options); });
 }

@@ -2,13 +2,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <algorithm>
 #include <exception>
 #include <string>
 #include <vector>
 
+#include "report/cli/choices.h"
 #include "report/cli/command.h"
 
 namespace {
@@ -18,16 +18,35 @@ constexpr char kFooter[] =
     "Exit status: 0 done, 1 a gate failed, 2 usage, input or an unusable profile.\n"
     "Example: cadastre run -- java -jar app.jar";
 
-int Main(int argc, char** argv, cadastre::Invocation* invocation) {
-  // What stands after "--" is another program's command line: the parser never sees it.
-  std::vector<std::string> arguments;
-  for (int i = 1; i < argc; i++) {
-    if (!invocation->has_target && strcmp(argv[i], "--") == 0) {
-      invocation->has_target = true;
-    } else {
-      (invocation->has_target ? invocation->target : arguments).push_back(argv[i]);
-    }
+// How many of the words after `cadastre run` are run's own: up to "--" or to the first that is neither an option nor an
+// option's value.
+size_t OwnWords(CLI::App* run, const std::vector<std::string>& words) {
+  size_t at = 0;
+  while (at < words.size() && words[at] != "--" && words[at].size() > 1 && words[at][0] == '-') {
+    const std::string& word = words[at++];
+    bool has_value = word.find('=') != std::string::npos || (word[1] != '-' && word.size() > 2);  // --a=b, -oFILE
+    CLI::Option* option = run->get_option_no_throw(word);
+    if (!has_value && option != nullptr && option->get_items_expected_max() > 0 && at < words.size()) at++;
   }
+  return at;
+}
+
+// Another program's command line goes to the invocation: the parser never sees it. It stands after "--" and, for `run`,
+// may begin with the program's name.
+std::vector<std::string> TakeTarget(CLI::App& app, std::vector<std::string> words, cadastre::Invocation* invocation) {
+  auto end = std::find(words.begin(), words.end(), "--");
+  if (!words.empty() && words[0] == "run") {
+    std::vector<std::string> rest(words.begin() + 1, words.end());
+    end = words.begin() + 1 + static_cast<std::ptrdiff_t>(OwnWords(app.get_subcommand("run"), rest));
+  }
+  if (end == words.end()) return words;
+  invocation->has_target = true;
+  invocation->target.assign(*end == "--" ? end + 1 : end, words.end());
+  words.erase(end, words.end());
+  return words;
+}
+
+int Main(int argc, char** argv, cadastre::Invocation* invocation) {
   CLI::App app{"Cadastre: which module and team own a process's native memory", "cadastre"};
   app.footer(kFooter);
   app.require_subcommand(1);
@@ -46,11 +65,14 @@ int Main(int argc, char** argv, cadastre::Invocation* invocation) {
   cadastre::AddControlCommands(app, invocation);
   cadastre::AddRulesCommand(app, invocation);
   app.add_subcommand("help", "help on a command");
+  std::vector<std::string> arguments = TakeTarget(app, {argv + 1, argv + argc}, invocation);
   if (!arguments.empty() && arguments[0] == "help") {
     arguments.erase(arguments.begin());
     arguments.resize(std::min<size_t>(arguments.size(), 1));
     arguments.push_back("--help");
   }
+  std::string unknown = cadastre::UnknownCommand(app, arguments);
+  if (!unknown.empty()) return cadastre::Fail("no command \"" + unknown + "\"; see cadastre --help");
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);

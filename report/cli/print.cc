@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "interposer/profile_format.h"
+#include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/format.h"
 #include "report/function_name.h"
@@ -113,10 +114,11 @@ class ProfileText {
          profile_.expect.empty() ? "" : absl::StrCat(" expected ", profile_.expect));
     Line("started ", TimeText(profile_.start_realtime_ns), " up ", Seconds(profile_.duration_ns), " s, ",
          EndText(profile_));
-    Line("interval ", profile_.interval_bytes, " seed ", profile_.seed, " memory ", profile_.memory_bytes, " file ",
-         profile_.file_bytes);
+    Line("interval ", profile_.interval_bytes,
+         profile_.interval_changed() ? absl::StrCat(" now ", profile_.current_interval_bytes) : "", " seed ",
+         profile_.seed, " memory ", profile_.memory_bytes, " file ", profile_.file_bytes);
     if (profile_.jvm.walker != format::kWalkerNoJvm) {
-      Line("jvm ", profile_.jvm.feature, " (", profile_.jvm.version, ") java frames ",
+      Line("jvm ", profile_.jvm.feature, " (", profile_.jvm.version, ") collector ", profile_.jvm.collector, " java frames ",
            profile_.jvm.walker == format::kWalkerActive ? "yes" : absl::StrCat("no: it lacks ", profile_.jvm.missing));
     }
     Line("state ", kStates[std::min<uint32_t>(profile_.run_state, 3)],
@@ -203,6 +205,7 @@ int PrintProfile(const PrintCommand& command) {
   if (!where.ok()) return Fail(where.status());
   absl::StatusOr<Profile> profile = ReadProfile(where->path);
   if (!profile.ok()) return Fail(profile.status());
+  if (!where->note.empty()) profile->warnings.push_back(where->note);
   return Print(ProfileText(*profile, command).Text());
 }
 
@@ -213,7 +216,7 @@ void AddPrintCommand(CLI::App& app, Invocation* invocation) {
   CLI::App* command = app.add_subcommand("print", "a profile as text, record by record");
   command->add_option("P", options->profile, "profile, PID, or one with @LABEL")->required();
   command->add_flag("--names", options->names, "resolve the frames too");
-  command->add_option("--live", options->live, "live samples to print (default all)");
+  command->add_option("--live", options->live, "live samples to print (default all)")->check(WholeNumber(0));
   command->footer("Example: cadastre print pay.cad --names | less");
   command->callback([=] { invocation->status = PrintProfile(*options); });
 }

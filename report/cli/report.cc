@@ -1,21 +1,29 @@
 // `cadastre report`: the owner table.
 #include <unistd.h>
 
-#include <map>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/format.h"
 
 namespace cadastre {
 namespace {
 
+constexpr GroupBy kGroups[] = {GroupBy::kModule, GroupBy::kTeam, GroupBy::kLibrary, GroupBy::kSite, GroupBy::kThread};
+constexpr Metric kMetrics[] = {Metric::kLive, Metric::kAllocated, Metric::kCount, Metric::kPeak};
+
+template <typename Values, typename NameOf>
+std::vector<std::string> NamesOf(const Values& values, NameOf name_of) {
+  std::vector<std::string> names;
+  for (auto value : values) names.push_back(name_of(value));
+  return names;
+}
+
 struct ReportCommand {
   std::string profile, rules, older_than, root;
-  GroupBy by = GroupBy::kModule;
-  Metric metric = Metric::kLive;
-  std::string format = "text";
+  std::string by = "module", metric = "live", format = "text";
   std::optional<size_t> top;
   uint64_t min_samples = kDefaultMinSamples;
   CLI::Option* metric_option = nullptr;
@@ -23,8 +31,12 @@ struct ReportCommand {
 
 int PrintReport(const ReportCommand& command) {
   ReportOptions options;
-  options.by = command.by;
-  options.metric = command.metric;
+  for (GroupBy by : kGroups) {
+    if (command.by == GroupName(by)) options.by = by;
+  }
+  for (Metric metric : kMetrics) {
+    if (command.metric == MetricName(metric)) options.metric = metric;
+  }
   options.min_samples = command.min_samples;
   options.profile_argument = command.profile;
   if (!command.older_than.empty()) {
@@ -49,27 +61,25 @@ int PrintReport(const ReportCommand& command) {
 }  // namespace
 
 void AddReportCommand(CLI::App& app, Invocation* invocation) {
-  static const std::map<std::string, GroupBy> kGroups = {{"module", GroupBy::kModule},
-                                                         {"team", GroupBy::kTeam},
-                                                         {"library", GroupBy::kLibrary},
-                                                         {"site", GroupBy::kSite},
-                                                         {"thread", GroupBy::kThread}};
-  static const std::map<std::string, Metric> kMetrics = {
-      {"live", Metric::kLive}, {"allocated", Metric::kAllocated}, {"count", Metric::kCount}, {"peak", Metric::kPeak}};
   auto options = std::make_shared<ReportCommand>();
   CLI::App* command = app.add_subcommand("report", "owner tables: who owns the native memory");
   command->add_option("P", options->profile, "profile, PID, or one with @LABEL")->required();
   command->add_option("--by", options->by, "module (default), team, library, site or thread")
-      ->transform(CLI::CheckedTransformer(kGroups));
+      ->check(OneOf(NamesOf(kGroups, GroupName)));
   options->metric_option = command->add_option("--metric", options->metric, "live (default), allocated, count or peak")
-                               ->transform(CLI::CheckedTransformer(kMetrics));
+                               ->check(OneOf(NamesOf(kMetrics, MetricName)));
   command->add_option("--older-than", options->older_than, "rank by live memory older than this: 10m, 2h");
   command->add_option("--rules", options->rules, "owner rules (default: $CADASTRE_RULES, then ./owners.csv)");
-  command->add_option("--top", options->top, "rows to print; JSON: sites (default: 10; JSON and CSV: all)");
+  command->add_option("--top", options->top, "rows to print; JSON: sites (default: 10; JSON and CSV: all)")
+      ->check(WholeNumber(0));
   command->add_option("--format", options->format, "text (default), json, csv or markdown")
-      ->check(CLI::IsMember({"text", "json", "csv", "markdown"}));
-  command->add_option("--min-samples", options->min_samples,
-                      "fewer samples than this make a profile unusable (default 200)");
+      ->check(OneOf({"text", "json", "csv", "markdown"}));
+  command
+      ->add_option(
+          "--min-samples", options->min_samples,
+          "fewer samples than this make a profile unusable (default 200); no matter where every allocation was "
+          "recorded (interval=1)")
+      ->check(WholeNumber(0));
   command->add_option("--root", options->root, "put before every library path, for a container: /proc/PID/root");
   command->footer("Example: cadastre report pay.cad --by site --metric allocated --top 5");
   command->callback([=] { invocation->status = PrintReport(*options); });

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,11 +15,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "interposer/options.h"
 #include "report/cli/child_process.h"
+#include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/cli/live_file_watch.h"
 #include "report/executable_facts.h"
 #include "report/format.h"
+#include "report/function_name.h"
 #include "report/live_file.h"
 #include "report/output_file.h"
 #include "report/preload.h"
@@ -34,50 +38,26 @@ struct RunCommand {
   bool quiet = false;
 };
 
-// One option that has the same name as a flag here and as a word in CADASTRE_OPTIONS.
-struct TargetOption {
-  const char* name;
-  const char* help;
-  bool size;  // checked here, so that a slip costs nothing but a message
-};
-constexpr TargetOption kTargetOptions[] = {
-    {"interval", "mean bytes between samples (default 512k); 1 records every allocation", true},
-    {"out", "directory of the live file (default /dev/shm, else $XDG_RUNTIME_DIR)", false},
-    {"memory", "largest size of the profile (default 64m or a quarter of the free space)", true},
-    {"exe", "record only programs whose name matches", false},
-    {"min-life", "a clean exit sooner than this leaves no profile", false},
-    {"keep", "remove dead profiles of the same program beyond this many", false},
-    {"children", "yes, no or a pattern: programs that the program starts", false},
-    {"start", "now or paused", false},
-    {"seed", "makes sampling repeatable", false},
-    {"mode", "permissions of the profile (default 600)", false},
-    {"command", "exe, full or none: what of the command line is kept", false},
-    {"expect", "the allocator that should serve malloc, e.g. jemalloc", false},
-};
-
 void Say(absl::string_view line) { fprintf(stderr, "cadastre: %s\n", SafeText(line).c_str()); }
 
-// "interval=64k,out=DIR,label=K:V"; an error for what cannot be said there.
+// "interval=64k,out=DIR,label=K:V"; an error for what the program would not understand.
 absl::StatusOr<std::string> OptionsText(const RunCommand& command) {
-  std::string text;
+  std::string text, labels;
   auto add = [&](const std::string& name, const std::string& value) -> absl::Status {
-    if (value.find(',') != std::string::npos)
-      return absl::InvalidArgumentError(absl::StrCat("--", name, " ", value, ": a comma cannot stand in an option"));
+    if (absl::Status status = CheckTargetOption(name, value); !status.ok()) return status;
     absl::StrAppend(&text, text.empty() ? "" : ",", name, "=", value);
     return absl::OkStatus();
   };
-  for (const TargetOption& option : kTargetOptions) {
-    auto given = command.options.find(option.name);
-    if (given == command.options.end()) continue;
-    if (option.size) {
-      absl::StatusOr<uint64_t> size = ParseSize(given->second);
-      if (!size.ok()) return absl::InvalidArgumentError(absl::StrCat("--", option.name, ": ", size.status().message()));
-    }
-    if (absl::Status status = add(option.name, given->second); !status.ok()) return status;
+  for (const auto& [name, value] : command.options) {
+    if (absl::Status status = add(name, value); !status.ok()) return status;
   }
   for (const std::string& label : command.labels) {
     if (absl::Status status = add("label", label); !status.ok()) return status;
+    absl::StrAppend(&labels, labels.empty() ? "" : "\n", label);
   }
+  if (labels.size() >= kOptionTextBytes)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--label: all of them have ", labels.size(), " bytes together; at most ", kOptionTextBytes - 1));
   return text;
 }
 
@@ -94,6 +74,10 @@ absl::StatusOr<std::string> LiveDirectory(const std::string& options) {
   }
   if (access(directory.c_str(), W_OK | X_OK) != 0)
     return absl::PermissionDeniedError(absl::StrCat("cannot record to ", directory, ": permission denied"));
+  // Made and dropped: /proc is a directory that says it can be written to.
+  absl::StatusOr<OutputFile> probe = OutputFile::Create(absl::StrCat(directory, "/cadastre"));
+  if (!probe.ok())
+    return absl::FailedPreconditionError(absl::StrCat("cannot record to ", directory, ": no file can be made there"));
   char* absolute = realpath(directory.c_str(), nullptr);
   std::string path = absolute != nullptr ? absolute : directory;
   free(absolute);
@@ -108,15 +92,55 @@ uint64_t RealtimeNow() {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000ull + static_cast<uint64_t>(now.tv_nsec);
 }
 
-void SayWhyNoProfile(const std::string& program, const std::string& interval, const std::string& reason) {
+// The value that the program went by: the flag's, else the environment's.
+std::string EffectiveOption(const std::string& options, const std::string& name) {
+  const char* inherited = getenv("CADASTRE_OPTIONS");
+  std::string value = OptionValue(options, name);
+  return value.empty() && inherited != nullptr ? OptionValue(inherited, name) : value;
+}
+
+void SayWhyNoProfile(const std::string& program, const std::string& options, const std::string& reason,
+                     bool clean_exit, double ran_seconds, bool was_made) {
+  std::string min_life = EffectiveOption(options, "min-life"), exe = EffectiveOption(options, "exe");
+  uint64_t min_life_ns = 0;
+  if (clean_exit && ParseDuration(min_life.data(), min_life.size(), &min_life_ns) &&
+      ran_seconds < static_cast<double>(min_life_ns) / 1e9) {
+    return Say(absl::StrCat("no profile: the program ended after ", FormatDuration(ran_seconds),
+                            ", sooner than min-life=", min_life));
+  }
   if (!reason.empty()) return Say(absl::StrCat("no profile: ", reason));
+  if (was_made) return Say("no profile: its file was removed while the program ran");
   absl::StatusOr<ExecutableFacts> facts = InspectExecutable(program);
+  std::string name = facts.ok() ? std::string(FileName(facts->path)) : "";
+  if (name == "cadastre")
+    return Say("no profile of cadastre itself: it is never recorded; what it runs is, on its own");
+  if (!exe.empty() && !name.empty() && !GlobMatches(exe.c_str(), name.c_str())) {
+    return Say(absl::StrCat("no profile of ", name, ": exe=", exe,
+                            " leaves it out; `cadastre list` shows those of programs that it started"));
+  }
   std::string why = facts.ok() ? WhyNotPreloaded(*facts) : "";
   if (!why.empty()) return Say(absl::StrCat("no profile: ", why));
-  absl::StatusOr<uint64_t> bytes = ParseSize(interval);
-  if (bytes.ok() && *bytes == 1) return Say("no profile: the program allocated nothing that was seen");
+  absl::StatusOr<uint64_t> bytes = ParseSize(EffectiveOption(options, "interval"));
+  if (bytes.ok() && *bytes == 1)
+    return Say("no profile: the program allocated nothing that was seen");
   Say(absl::StrCat("no sample was due (the program allocated less than about ",
-                   FormatInterval(bytes.ok() ? *bytes : 512 * 1024), "); --interval 1 records every allocation"));
+                   FormatInterval(bytes.ok() ? *bytes : kDefaultIntervalBytes),
+                   "); --interval 1 records every allocation"));
+}
+
+// Snapshots follow their profile: FILE@LABEL.
+void MoveSnapshots(const std::string& from, const std::string& to) {
+  for (const std::string& snapshot : SnapshotsOf(from)) {
+    CopyOptions options;
+    options.is_snapshot = false;  // it is one already
+    options.overwrite = true;
+    std::string moved = absl::StrCat(to, snapshot.substr(from.size()));
+    if (absl::Status status = CopyProfile(snapshot, moved, options); !status.ok()) {
+      Say(absl::StrCat(status.message(), "; the snapshot is still at ", snapshot));
+      continue;
+    }
+    unlink(snapshot.c_str());
+  }
 }
 
 // Puts the profile where the user wants it. Returns its final path; empty = it is gone.
@@ -130,6 +154,7 @@ std::string KeepProfile(const RunCommand& command, const LiveFileWatch& watch) {
     return watch.path();
   }
   unlink(watch.path().c_str());
+  MoveSnapshots(watch.path(), command.output);
   Say(absl::StrCat("profile at ", command.output));
   return command.output;
 }
@@ -177,6 +202,7 @@ int Run(const RunCommand& command, const Invocation& invocation) {
     return LiveFileName(target[0], pid, now);
   };
   std::optional<LiveFileWatch> watch;
+  const uint64_t started_ns = RealtimeNow();
   ChildProcess child(invocation.inherited_sigpipe);
   absl::Status started = child.Start(
       target,
@@ -190,23 +216,18 @@ int Run(const RunCommand& command, const Invocation& invocation) {
     Fail(started);
     return child.start_failure();
   }
-  std::string told = absl::StrCat(*directory, "/", name_for(child.pid()));
-  Say(absl::StrCat("recording to ", told));
+  // Said when the file is there: the program may not be one that is recorded. After an exec it is another file.
   auto look = [&] {
-    // After an exec the profile goes on in another file.
-    if (!watch->Poll() || watch->path() == told) return;
-    told = watch->path();
-    Say(absl::StrCat("recording to ", told));
+    if (watch->Poll()) Say(absl::StrCat("recording to ", watch->path()));
   };
   child.Wait(look, watch->descriptor());
   look();
   int status = child.ExitStatus();
-  const char* inherited = getenv("CADASTRE_OPTIONS");
-  std::string interval = OptionValue(*options, "interval");
-  if (interval.empty() && inherited != nullptr) interval = OptionValue(inherited, "interval");
   std::string reason = watch->TakeReason();
   if (!watch->found() || watch->was_removed()) {
-    if (!command.quiet) SayWhyNoProfile(target[0], interval, reason);
+    double ran_seconds = static_cast<double>(RealtimeNow() - started_ns) / 1e9;
+    if (!command.quiet)
+      SayWhyNoProfile(target[0], *options, reason, WIFEXITED(child.wait_status()), ran_seconds, watch->found());
     return status;
   }
   for (const std::string& earlier : watch->earlier()) WriteReplaced(earlier);
@@ -231,17 +252,24 @@ int Run(const RunCommand& command, const Invocation& invocation) {
 void AddRunCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<RunCommand>();
   CLI::App* command = app.add_subcommand("run", "runs a program with its native allocations recorded");
-  for (const TargetOption& option : kTargetOptions) {
-    std::string name = option.name;
+  size_t count;
+  const Knob* knobs = Knobs(&count);
+  for (size_t i = 0; i < count; i++) {
+    std::string name = knobs[i].name;
+    if (knobs[i].help == nullptr) continue;
+    if (name == "label") {
+      command->add_option("--label", options->labels, knobs[i].help)->take_all();
+      continue;
+    }
     command->add_option_function<std::string>(
-        "--" + name, [=](const std::string& value) { options->options[name] = value; }, option.help);
+        "--" + name, [=](const std::string& value) { options->options[name] = value; }, knobs[i].help);
   }
-  command->add_option("--label", options->labels, "K:V, kept in the profile; may be repeated")->take_all();
   command->add_option("-o,--output", options->output, "put the final profile there");
   command->add_option("--rules", options->rules, "owner rules for the report at the end");
   command->add_flag("--quiet", options->quiet, "no report at the end");
   command->footer(
-      "Usage: cadastre run [OPTIONS] -- CMD...\nEnds as CMD ends, or with 128+N if signal N killed it.\nExample: "
+      "Usage: cadastre run [OPTIONS] [--] CMD...\nWhat follows CMD is its own. Ends as CMD ends, or with 128+N if "
+      "signal N killed it.\nExample: "
       "cadastre run --interval 64k -o pay.cad -- java -jar app.jar");
   command->callback([=] { invocation->status = Run(*options, *invocation); });
 }

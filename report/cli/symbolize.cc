@@ -1,5 +1,8 @@
 // `cadastre symbolize`: resolves every name where the binaries are, so that the profile can be reported anywhere.
+#include <stdio.h>
+
 #include "report/cli/command.h"
+#include "report/text_table.h"
 
 namespace cadastre {
 namespace {
@@ -11,6 +14,7 @@ struct SymbolizeCommand {
 int Symbolize(const SymbolizeCommand& command) {
   absl::StatusOr<ProfilePath> where = FindProfile(command.profile);
   if (!where.ok()) return Fail(where.status());
+  if (!where->note.empty()) fprintf(stderr, "cadastre: %s\n", SafeText(where->note).c_str());
   absl::Status status = WriteSymbolizedProfile(where->path, command.output, SymbolizerOptions{.root = command.root});
   return status.ok() ? kExitDone : Fail(status);
 }

@@ -106,9 +106,7 @@ def main():
             problems.append(str(error))
         finally:
             target.remove(out)
-    for problem in problems:
-        print(f"FAILED: {problem}")
-    sys.exit(1 if problems else 0)
+    target.finish(problems)
 
 
 if __name__ == "__main__":

@@ -58,9 +58,7 @@ def main():
                 problems.append("nothing was recorded")
     finally:
         target.remove(scratch)
-    for problem in problems:
-        print(f"FAILED: {problem}")
-    sys.exit(1 if problems else 0)
+    target.finish(problems)
 
 
 if __name__ == "__main__":

@@ -56,10 +56,8 @@ def main():
         problems.append(f"status {preload.status}, bare {bare.status}")
     if args.interval == "1" and recorded == 0:
         problems.append("nothing was recorded")
-    for problem in problems:
-        print(f"FAILED: {args.job}: {problem}")
     print(f"{args.job}: {len(bare.stdout)} bytes of stdout, {len(bare.stderr)} of stderr, status {bare.status}, {recorded} profiles")
-    sys.exit(1 if problems else 0)
+    target.finish([f"{args.job}: {problem}" for problem in problems])
 
 
 if __name__ == "__main__":

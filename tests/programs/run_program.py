@@ -161,9 +161,7 @@ def main():
             stated = [("site_before", {"count": 10000, "bytes": before, "live": 10000, "livebytes": before}),
                       ("site_after", {"live": 10000, "livebytes": after})]
         problems += check(args, name, argument, status, stated)
-    for problem in problems:
-        print(f"FAILED: {name} at interval {args.interval}: {problem}")
-    sys.exit(1 if problems else 0)
+    target.finish([f"{name} at interval {args.interval}: {problem}" for problem in problems])
 
 
 if __name__ == "__main__":

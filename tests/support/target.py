@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 SKIP = 77  # ctest's SKIP_RETURN_CODE
@@ -96,6 +97,13 @@ def sum_sites(document, function, leaf_library=None):
 
 def remove(directory):
     shutil.rmtree(directory, ignore_errors=True)
+
+
+def finish(problems):
+    """Prints what a test found and ends it: 0 if that is nothing."""
+    for problem in problems:
+        print(f"FAILED: {problem}")
+    sys.exit(1 if problems else 0)
 
 
 def first_difference(want, got):

@@ -58,6 +58,23 @@ TEST_CASE("What is not understood is one warning each, and the default stays") {
   CHECK(warnings[0] == "unknown option: intervall=1");
 }
 
+TEST_CASE("Every option says what it takes, and does not take an empty text or one beyond its room") {
+  size_t count;
+  const Knob* knobs = Knobs(&count);
+  CHECK(count == 15);
+  for (size_t i = 0; i < count; i++) {
+    INFO(knobs[i].name);
+    CHECK(FindKnob(knobs[i].name, strlen(knobs[i].name)) == &knobs[i]);
+    CHECK(strlen(knobs[i].accepts) > 3);
+    Options options;
+    SetDefaultOptions(&options);
+    const std::string too_long(kOptionTextBytes, '9');
+    CHECK_FALSE(knobs[i].set(&options, too_long.data(), too_long.size()));
+    if (std::string(knobs[i].name) != "expect") CHECK_FALSE(knobs[i].set(&options, "", 0));
+  }
+  CHECK(FindKnob("nosuch", 6) == nullptr);
+}
+
 TEST_CASE("A text longer than any buffer is refused, not cut") {
   const Options o = Parse(("out=/" + std::string(5000, 'a')).c_str());
   CHECK(o.out[0] == '\0');

@@ -7,10 +7,12 @@ import argparse
 import json
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
@@ -111,6 +113,120 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(ran.status, 0)
         self.assertIn("cadastre: no sample was due (the program allocated less than about 1 GiB)", ran.stderr)
 
+    def test_run_says_what_really_happened_where_there_is_no_profile(self):
+        for flags, program, words in (
+                (["--exe", "java*"], ["/bin/sh", "-c", "x=1"], r"no profile of \w+: exe=java\* leaves it out"),
+                (["--min-life", "1h"], ["/bin/true"], r"no profile: the program ended after [\d.]+ s, sooner than min-life=1h"),
+                (["--quiet"], [ARGUMENTS.cadastre, "version"], None),
+                ([], [ARGUMENTS.cadastre, "version"], "no profile of cadastre itself: it is never recorded")):
+            ran = self.cadastre("run", "--out", self.out, "--interval", "1", *flags, "--", *program)
+            self.assertEqual(ran.status, 0, ran)
+            if words:
+                self.assertRegex(ran.stderr, f"(?m)^cadastre: {words}")
+            if "--min-life" not in flags:  # that file was there for a moment
+                self.assertNotIn("recording to", ran.stderr)
+            self.assertEqual(os.listdir(self.out), [])
+
+    def test_run_refuses_values_that_the_program_would_not_understand(self):
+        for name, value in (("interval", "0"), ("interval", "12x"), ("interval", "-1"), ("memory", "1"), ("mode", "999"), ("start", "later"),
+                            ("seed", "abc"), ("min-life", "soon"), ("keep", "-1"), ("command", "all"), ("label", "nocolon"),
+                            ("children", ""), ("exe", ""), ("out", ""), ("expect", "x" * 300), ("label", "k:" + "v" * 300)):
+            ran = self.cadastre("run", f"--{name}", value, "--", "/bin/echo", "started")
+            self.assertEqual((ran.status, ran.stdout, ran.stderr.count("\n")), (2, "", 1), ran)
+            self.assertIn(f"--{name} ", ran.stderr)
+            self.assertRegex(ran.stderr, ": write |255")
+        many = [word for number in range(40) for word in ("--label", f"key{number}:value")]
+        ran = self.cadastre("run", *many, "--", "/bin/echo", "started")
+        self.assertEqual((ran.status, ran.stdout, ran.stderr.count("\n")), (2, "", 1), ran)
+
+    def test_run_leaves_what_follows_the_program_to_it(self):
+        ran = self.cadastre("run", "--quiet", "--out", self.out, "--label", "a:b", "/bin/echo", "--help", "--out", "x", "--", "-n")
+        self.assertEqual((ran.status, ran.stdout), (0, "--help --out x -- -n\n"), ran)
+        ran = self.cadastre("run", f"--out={self.out}", "-o", "x.cad", "--quiet", "--", "/bin/echo", "--", "--color")
+        self.assertEqual((ran.status, ran.stdout), (0, "-- --color\n"), ran)
+        for words in (["run"], ["run", "--quiet"], ["run", "--"], ["run", "--nosuch", "/bin/echo", "started"]):
+            ran = self.cadastre(*words)
+            self.assertEqual((ran.status, ran.stdout, ran.stderr.count("\n")), (2, "", 1), ran)
+
+    def test_snapshots_move_along_with_the_profile(self):
+        wanted = os.path.join(self.out, "wanted.cad")
+        process = subprocess.Popen([ARGUMENTS.cadastre, "run", "--quiet", "--out", self.out, "-o", wanted, "--interval", "1", "--", "/bin/sh",
+                                    "-c", "x=1; echo $$; read line; y=2"], env=target.clean_environment(), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        pid = process.stdout.readline().strip()
+        live = self.cadastre("snapshot", pid, "--label", "before").stdout.strip()
+        self.cadastre("snapshot", pid, "--label", "after")
+        process.communicate(timeout=30)
+        self.assertEqual(sorted(os.listdir(self.out)), ["wanted.cad", "wanted.cad@after", "wanted.cad@before"])
+        self.assertFalse(os.path.exists(live))
+        document = target.report(ARGUMENTS.cadastre, wanted + "@before")
+        self.assertEqual(document["profile"]["snapshot"], "before")
+        self.assertGreater(document["totals"]["live_bytes"], 0)
+
+    def test_usage_errors_are_in_our_words(self):
+        profile = self.recorded(self.run_sh("x=1", "--quiet").stderr)
+        for words, said in ((["report", profile, "--by", "foo"], "--by: foo is not one of module, team, library, site, thread"),
+                            (["report", profile, "--metric", "foo"], "--metric: foo is not one of live, allocated, count, peak"),
+                            (["report", profile, "--format", "foo"], "--format: foo is not one of text, json, csv, markdown"),
+                            (["report", profile, "--top", "-1"], "--top: -1 is not a whole number"),
+                            (["report", profile, "--min-samples", "-1"], "--min-samples: -1 is not a whole number"),
+                            (["check", profile, "--min-samples", "x"], "--min-samples: x is not a whole number"),
+                            (["print", profile, "--live", "-1"], "--live: -1 is not a whole number"),
+                            (["list", "--format", "csv"], "--format: csv is not one of text, json"),
+                            (["doctor", "--pid", "0"], "--pid: 0 is less than 1"),
+                            (["doctor", "--pid", "99999999999"], "--pid: 99999999999 is more than"),
+                            (["nosuch", "--by", "x"], 'no command "nosuch"'), (["help", "nosuch"], 'no command "nosuch"'),
+                            (["rules", "nosuch"], 'no command "rules nosuch"')):
+            ran = self.cadastre(*words)
+            self.assertEqual((ran.status, ran.stdout, ran.stderr.count("\n")), (2, "", 1), ran)
+            self.assertIn(said, ran.stderr)
+
+    def test_a_library_in_a_directory_with_a_space_leaves_nothing_behind(self):
+        folder = os.path.join(self.out, "a b")
+        os.mkdir(folder)
+        shutil.copy(ARGUMENTS.library, folder)
+        environment = {"CADASTRE_LIBRARY": os.path.join(folder, os.path.basename(ARGUMENTS.library))}
+        links = []
+        for _ in range(2):
+            ran = self.cadastre("run", "--quiet", "--out", self.out, "--", "/bin/sh", "-c", 'echo "$LD_PRELOAD"; ls -ld "${LD_PRELOAD%/*/*}"',
+                                environment=environment)
+            link, listed = ran.stdout.splitlines()
+            self.assertRegex(listed, "^drwx--x--x", ran)  # nobody else can put a link there
+            self.assertFalse(os.path.lexists(os.path.dirname(link)), link)
+            self.assertFalse(os.path.lexists(os.path.dirname(os.path.dirname(link))), link)
+            links.append(link)
+        self.assertNotEqual(*links)
+        # A program that outlives `run` and starts others still finds the library.
+        os.mkfifo(os.path.join(self.out, "release"))
+        ran = self.cadastre("run", "--quiet", "--out", self.out, "--", "/bin/sh", "-c",
+                            '(read line < release; /bin/echo "$LD_PRELOAD"; rm -rf "${LD_PRELOAD%/*/*}") > late 2>&1 & echo "$LD_PRELOAD"',
+                            environment=environment)
+        link = ran.stdout.strip()
+        self.assertTrue(os.path.exists(link), ran)
+        with open(os.path.join(self.out, "release"), "w", encoding="utf-8") as release:
+            release.write("\n")
+        self.wait_for(lambda: not os.path.lexists(os.path.dirname(os.path.dirname(link))))
+        with open(os.path.join(self.out, "late"), encoding="utf-8") as late:
+            self.assertEqual(late.read(), link + "\n")
+
+    def wait_for(self, condition):
+        for _ in range(3000):
+            if condition():
+                return
+            time.sleep(0.01)
+        self.fail("waited in vain")
+
+    def test_list_keeps_names_whole_in_a_pipe(self):
+        name = os.path.join(self.out, "n" * 150 + ".cad")
+        self.run_sh("x=1", "--quiet", "-o", name)
+        self.assertIn(os.path.basename(name), self.cadastre("list", self.out).stdout)
+        self.assertIn("…", target.run(["script", "-qec", f"{ARGUMENTS.cadastre} list {self.out}", "/dev/null"]).stdout)
+
+    def test_help_says_where_min_samples_does_not_matter(self):
+        for command in ("report", "check"):
+            shown = " ".join(self.cadastre(command, "--help").stdout.split())
+            self.assertIn("no matter where every allocation was recorded (interval=1)", shown)
+
     def test_run_passes_signals_on(self):
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP):
             process = subprocess.Popen([ARGUMENTS.cadastre, "run", "--quiet", "--out", self.out, "--", "/bin/sh", "-c",
@@ -178,12 +294,41 @@ class CommandTest(unittest.TestCase):
         last = target.report(ARGUMENTS.cadastre, running["profile"]["path"] + "@last")
         self.assertEqual(last["profile"]["snapshot"], "before")
 
+    def test_a_start_that_is_paused_says_so(self):
+        process = subprocess.Popen([ARGUMENTS.cadastre, "run", "--quiet", "--out", self.out, "--interval", "1", "--start", "paused", "--", "/bin/sh",
+                                    "-c", "x=1; echo $$; read line; y=2"], env=target.clean_environment(), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        pid = process.stdout.readline().strip()
+        paused = self.cadastre("report", pid)
+        self.assertRegex(paused.stdout.splitlines()[0], r"^unusable: 0 samples in [\d.]+ s; paused since \d\d:\d\d:\d\d UTC$")
+        self.assertIn("paused since", self.cadastre("check", pid, "--max-unattributed", "100").stderr)
+        self.assertIn("state paused", self.cadastre("print", pid).stdout)
+        self.assertEqual(self.cadastre("resume", pid).status, 0)
+        process.communicate(timeout=30)
+        profile = target.profiles_of(self.out, pid)[0]
+        self.assertRegex(self.cadastre("report", profile).stdout.replace("\n  ", " "),
+                         r"warning: recording was paused from \S+ UTC to \S+ UTC \([\d.]+ s\): what was allocated then has no owner")
+
+    def test_set_shows_in_the_report(self):
+        process = subprocess.Popen([ARGUMENTS.cadastre, "run", "--quiet", "--out", self.out, "--interval", "4k", "--", "/bin/bash", "-c",
+                                    "x=$(printf '%065536d' 1); echo $$; read line"], env=target.clean_environment(), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        pid = process.stdout.readline().strip()
+        self.assertEqual(self.cadastre("set", pid, "--interval", "64k").status, 0)
+        self.assertIn("64 KiB (4 KiB at first)", self.cadastre("report", pid).stdout)
+        self.assertEqual(target.report(ARGUMENTS.cadastre, pid)["profile"]["current_interval_bytes"], 65536)
+        process.communicate(timeout=30)
+
     def test_control_of_a_running_process(self):
         process, pid = self.start_holder()
         profile = target.report(ARGUMENTS.cadastre, str(pid))["profile"]["path"]
-        for words in (["pause", str(pid)], ["resume", profile]):
+        for words, paused in ((["pause", str(pid)], True), (["resume", profile], False)):
             done = self.cadastre(*words)
             self.assertEqual((done.status, done.stdout, done.stderr), (0, "", ""))
+            document = target.report(ARGUMENTS.cadastre, str(pid))
+            self.assertEqual(document["profile"]["paused"], paused)
+            self.assertEqual(document["profile"]["pauses"], 1)
+            self.assertIn("paused", " ".join(document["warnings"]))
         self.assertEqual(self.cadastre("set", str(pid), "--interval", "0").status, 2)
         process.stdin.close()
         process.wait(timeout=30)

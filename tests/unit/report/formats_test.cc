@@ -1,5 +1,6 @@
 // Every format prints the same rows: the JSON that scripts rely on, the text that fits a terminal, CSV and Markdown
 // that parse.
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -114,31 +115,34 @@ TEST_CASE("Broken bytes in names do not break the JSON", "[formats]") {
 }
 
 TEST_CASE("Text fits 110 columns, whatever the names", "[formats]") {
-  std::string endless(500, 'x');
   for (GroupBy by : {GroupBy::kModule, GroupBy::kTeam, GroupBy::kLibrary, GroupBy::kSite, GroupBy::kThread}) {
     for (Metric metric : {Metric::kLive, Metric::kAllocated, Metric::kCount, Metric::kPeak}) {
       for (bool brief : {false, true}) {
         for (bool rules : {false, true}) {
-          ReportFixture fixture(rules ? kRules + endless + "::," + endless + "," + endless + "\n" : "");
-          Fill(&fixture);
-          fixture.AddLive(fixture.AddSite({kLibc, endless + "::f()@/opt/" + endless}), 100, 600'000,
-                          fixture.AddThread("a thread's name"));
-          fixture.AddLive(fixture.AddSite({kLibc, "y" + endless + "()@/opt/lib" + endless + ".so"}), 100, 700'000);
-          fixture.profile.host = endless;
-          fixture.profile.labels = "k:" + endless;
-          fixture.profile.warnings.push_back(endless + " " + endless);
-          ReportOptions options;
-          options.by = by;
-          options.metric = metric;
-          TextOptions text;
-          text.brief = brief;
-          text.top = 3;
-          std::string printed = FormatText(fixture.Build(options), text);
-          for (absl::string_view line : absl::StrSplit(printed, '\n')) {
-            INFO(std::string(line));
-            CHECK(DisplayWidth(line) <= kTextWidth);
+          for (const char* letter : {"x", "計"}) {
+            std::string endless;
+            for (int i = 0; i < 500; i++) endless += letter;
+            ReportFixture fixture(rules ? kRules + endless + "::," + endless + "," + endless + "\n" : "");
+            Fill(&fixture);
+            fixture.AddLive(fixture.AddSite({kLibc, endless + "::f()@/opt/" + endless}), 100, 600'000,
+                            fixture.AddThread("a thread's name"));
+            fixture.AddLive(fixture.AddSite({kLibc, "y" + endless + "()@/opt/lib" + endless + ".so"}), 100, 700'000);
+            fixture.profile.host = endless;
+            fixture.profile.labels = "k:" + endless;
+            fixture.profile.warnings.push_back(endless + " " + endless);
+            ReportOptions options;
+            options.by = by;
+            options.metric = metric;
+            TextOptions text;
+            text.brief = brief;
+            text.top = 3;
+            std::string printed = FormatText(fixture.Build(options), text);
+            for (absl::string_view line : absl::StrSplit(printed, '\n')) {
+              INFO(std::string(line));
+              CHECK(DisplayWidth(line) <= kTextWidth);
+            }
+            CHECK(printed.find('\x1b') == std::string::npos);
           }
-          CHECK(printed.find('\x1b') == std::string::npos);
         }
       }
     }
@@ -193,6 +197,111 @@ TEST_CASE("CSV quotes what RFC 4180 says and has the unattributed row", "[format
   CHECK(csv.find("\nunattributed,,10480000,") != std::string::npos);
   std::vector<std::string> lines = absl::StrSplit(csv, '\n', absl::SkipEmpty());
   CHECK(lines.size() == 5);
+}
+
+// One line of CSV; only the fixture's own quoting.
+std::vector<std::string> CsvCells(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (char c : line) {
+    if (c == '"') quoted = !quoted;
+    if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
+
+TEST_CASE("Every grouping by every metric has columns that are what they say, in every format", "[formats]") {
+  constexpr GroupBy kGroups[] = {GroupBy::kModule, GroupBy::kTeam, GroupBy::kLibrary, GroupBy::kSite, GroupBy::kThread};
+  constexpr Metric kMetrics[] = {Metric::kLive, Metric::kAllocated, Metric::kCount, Metric::kPeak};
+  for (GroupBy by : kGroups) {
+    for (Metric metric : kMetrics) {
+      INFO("--by " << GroupName(by) << " --metric " << MetricName(metric));
+      ReportFixture fixture(kRules);
+      Fill(&fixture);
+      fixture.AddFreed(0, 4096, 526'000);
+      fixture.profile.sites[0].bytes_at_peak += 1'000'000;
+      ReportOptions options;
+      options.by = by;
+      options.metric = metric;
+      Report report = fixture.Build(options);
+      const bool threads = by == GroupBy::kThread;
+      const bool shown_as_live = threads && (metric == Metric::kAllocated || metric == Metric::kPeak);
+      CHECK(report.options.metric == (shown_as_live ? Metric::kLive : metric));
+      size_t told = 0;
+      for (const std::string& warning : report.warnings)
+        told += warning.find("is not kept: live memory is shown") != std::string::npos;
+      CHECK(told == (shown_as_live ? 1 : 0));
+
+      std::vector<std::string> lines = absl::StrSplit(FormatCsv(report, std::nullopt), '\n', absl::SkipEmpty());
+      std::vector<std::string> heading = CsvCells(lines[0]);
+      std::map<std::string, double> sums;
+      for (size_t i = 1; i < lines.size(); i++) {
+        std::vector<std::string> cells = CsvCells(lines[i]);
+        REQUIRE(cells.size() == heading.size());
+        for (size_t column = 0; column < cells.size(); column++) {
+          INFO(heading[column] << " = " << cells[column]);
+          bool number = heading[column].find("_") != std::string::npos || heading[column] == "samples";
+          bool of_volume = heading[column].rfind("allocated_bytes", 0) == 0 || heading[column] == "samples" ||
+                           heading[column] == "peak_bytes";
+          if (!number) continue;
+          CHECK(cells[column].empty() == (threads && of_volume));
+          if (!cells[column].empty()) sums[heading[column]] += std::stod(cells[column]);
+        }
+      }
+      const Tally& totals = report.totals;
+      CHECK(sums["live_bytes"] == totals.live_bytes);
+      CHECK(sums["live_count"] == totals.live_count);
+      CHECK(sums["share_pct"] == Approx(100).epsilon(0.001));
+      if (!threads) {
+        CHECK(sums["allocated_bytes"] == totals.allocated_bytes);
+        CHECK(sums["peak_bytes"] == totals.peak_bytes);
+        CHECK(sums["samples"] == totals.samples);
+      }
+
+      std::string text = FormatText(report, {});
+      constexpr const char* kHeadings[] = {" LIVE ", " ALLOCATED ", " COUNT ", " PEAK "};
+      if (by != GroupBy::kSite)
+        CHECK(text.find(kHeadings[static_cast<int>(report.options.metric)]) != std::string::npos);
+
+      std::vector<std::string> rows = absl::StrSplit(FormatMarkdown(report, std::nullopt), '\n', absl::SkipEmpty());
+      std::set<int64_t> bars;
+      for (const std::string& row : rows) {
+        if (row[0] == '|') bars.insert(std::count(row.begin(), row.end(), '|'));
+      }
+      CHECK(bars.size() == 1);
+
+      json document = json::parse(FormatJson(report, std::nullopt));
+      CHECK(document["metric"] == MetricName(report.options.metric));
+      for (const char* rows_of : {"modules", "sites", "teams", "libraries", "threads"}) {
+        uint64_t count = 0;
+        for (const json& row : document[rows_of]) count += row["live_count"].get<uint64_t>();
+        bool apart = rows_of == std::string("modules") || rows_of == std::string("teams");
+        if (apart) count += document["unattributed"]["live_count"].get<uint64_t>();
+        CHECK(count == document["totals"]["live_count"]);
+      }
+    }
+  }
+}
+
+TEST_CASE("An interval that changed and a pause are shown", "[formats]") {
+  ReportFixture fixture(kRules);
+  Fill(&fixture);
+  fixture.profile.current_interval_bytes = 64 * 1024;
+  fixture.profile.interval_changes = 1;
+  fixture.profile.pauses.now = true;
+  fixture.profile.pauses.since_realtime_ns = fixture.profile.start_realtime_ns + 1'200'000'000'000;
+  Report report = fixture.Build();
+  std::string text = FormatText(report, {});
+  CHECK(text.find("64 KiB (512 KiB at first), 421 samples") != std::string::npos);
+  CHECK(text.find("paused since 00:20:00 UTC (32 min)") != std::string::npos);
+  json profile = json::parse(FormatJson(report, std::nullopt))["profile"];
+  CHECK(profile["interval_bytes"] == 512 * 1024);
+  CHECK(profile["current_interval_bytes"] == 64 * 1024);
+  CHECK(profile["paused"] == true);
 }
 
 TEST_CASE("Markdown cells cannot break the table", "[formats]") {

@@ -205,9 +205,28 @@ TEST_CASE("Control words and the outcome are written and nothing else", "[profil
   CHECK(header.control.interval_bytes == 4096);
   CHECK(header.outcome.end == format::kEndSignal);
   CHECK(header.outcome.end_value == 9);
+  CHECK(header.control_log.paused_since_realtime_ns > 0);
+  CHECK(header.control_log.first_pause_realtime_ns == header.control_log.paused_since_realtime_ns);
+  CHECK(header.control_log.interval_changes == 1);
+  for (std::string* bytes : {&before, &after})
+    memset(bytes->data() + offsetof(format::Header, control_log), 0, sizeof(format::ControlLog));
   memset(after.data() + offsetof(format::Header, control), 0, sizeof(format::Control) + sizeof(format::Outcome));
   memset(before.data() + offsetof(format::Header, control), 0, sizeof(format::Control) + sizeof(format::Outcome));
   CHECK(after == before);
+  // Again changes nothing; a resume closes the pause.
+  REQUIRE(WriteControl(live, {.paused = true}).ok());
+  format::ControlLog log = header.control_log;
+  memcpy(&header, read().data(), sizeof(header));
+  CHECK(memcmp(&log, &header.control_log, sizeof(log)) == 0);
+  REQUIRE(WriteControl(live, {.paused = false}).ok());
+  memcpy(&header, read().data(), sizeof(header));
+  CHECK(header.control.paused == 0);
+  CHECK(header.control_log.paused_since_realtime_ns == 0);
+  CHECK(header.control_log.pauses == 1);
+  CHECK(header.control_log.first_pause_realtime_ns == log.first_pause_realtime_ns);
+  CHECK(header.control_log.paused_ns ==
+        header.control_log.last_resume_realtime_ns - header.control_log.first_pause_realtime_ns);
+  CHECK(header.control_log.interval_changes == 1);
   WriteReplaced(live);  // an end is there already
   memcpy(&header, read().data(), sizeof(header));
   CHECK(header.outcome.end == format::kEndSignal);

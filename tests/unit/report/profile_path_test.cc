@@ -50,7 +50,12 @@ TEST_CASE("Labels, the last snapshot, uptimes and the peak are found beside the 
   CHECK(FindProfile(profile + "@early")->base == profile);
   CHECK(FindProfile(profile + "@last")->path == profile + "@early");
   CHECK(FindProfile(profile + "@2h")->path == profile + "@late");
+  CHECK(FindProfile(profile + "@2h")->note == "");
   CHECK(FindProfile(profile + "@3m")->path == profile + "@early");
+  CHECK(FindProfile(profile + "@3m")->note ==
+        "no snapshot was taken at an uptime of 3m: the nearest is @early at 100 s");
+  CHECK(std::string(FindProfile(profile + "@3h").status().message()) ==
+        profile + "@3h: it goes to an uptime of 2 h 0 min; its snapshots are late, early");
   CHECK(SnapshotsOf(profile).size() == 2);
   absl::StatusOr<ProfilePath> missing = FindProfile(profile + "@other");
   REQUIRE_FALSE(missing.ok());

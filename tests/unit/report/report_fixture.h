@@ -27,7 +27,7 @@ class ReportFixture {
     profile.exe = "/opt/pay/bin/pay";
     profile.host = "pay-7f9c";
     profile.pid = 4242;
-    profile.interval_bytes = 512 * 1024;
+    profile.interval_bytes = profile.current_interval_bytes = 512 * 1024;
     profile.duration_ns = 3'120'000'000'000;
     profile.start_realtime_ns = 1'767'225'600'000'000'000;
     profile.end = EndState::kRunning;

@@ -110,6 +110,37 @@ TEST_CASE("A thread rule moves the live samples of its threads, and the volume w
   CHECK(report.unattributed.tally.allocated_bytes == 0);
 }
 
+TEST_CASE("Counts are whole numbers that add up, sites to their module and modules to the total", "[rows]") {
+  ReportFixture fixture(kRules);
+  for (int i = 0; i < 40; i++) {
+    std::string function = (i % 3 == 0 ? "billing::F" : i % 3 == 1 ? "search::F" : "nobody::F") + std::to_string(i);
+    uint32_t site = fixture.AddSite({kLibc, function + "()@/opt/app"});
+    fixture.AddLive(site, 300 + 7 * i, 1000,
+                    fixture.AddThread("t" + std::string(1 + i % 5, 'x')));  // 3.3, 3.26, ... blocks
+  }
+  Report report = fixture.Build();
+  double modules = report.unattributed.tally.live_count, libraries = 0, threads = 0, teams = 0;
+  for (const Row& row : report.modules) modules += row.tally.live_count;
+  for (const Row& row : report.teams) teams += row.tally.live_count;
+  for (const Row& row : report.libraries) libraries += row.tally.live_count;
+  for (const Row& row : report.threads) threads += row.tally.live_count;
+  double exact = 0;
+  for (const LiveSample& sample : fixture.profile.live) exact += 1000.0 / static_cast<double>(sample.size_bytes);
+  CHECK(report.totals.live_count == std::round(exact));
+  CHECK(modules == report.totals.live_count);
+  CHECK(teams == report.totals.live_count);
+  CHECK(libraries == report.totals.live_count);
+  CHECK(threads == report.totals.live_count);
+  for (const Row& module : report.modules) {
+    double sites = 0;
+    for (const SiteRow& site : report.sites) {
+      CHECK(site.tally.live_count == std::round(site.tally.live_count));
+      if (site.module == module.name) sites += site.tally.live_count;
+    }
+    CHECK(sites == module.tally.live_count);
+  }
+}
+
 TEST_CASE("Workers of one pool are one row", "[rows]") {
   ReportFixture fixture(kRules);
   uint32_t site = fixture.AddSite({kLibc, "billing::Add()@/opt/app"});

@@ -9,6 +9,31 @@
 namespace cadastre {
 namespace {
 
+TEST_CASE("Wide characters have two columns, combining ones none", "[text_table]") {
+  CHECK(DisplayWidth("計費模組") == 8);
+  CHECK(DisplayWidth("ｆｕｌｌ") == 8);
+  CHECK(DisplayWidth("e\u0301") == 1);
+  CHECK(DisplayWidth("größer ±…→") == 10);
+  CHECK(DisplayWidth("\xff\xc3") == 2);  // broken bytes: one each
+  TextTable table({{"NAME"}, {"SIZE", Align::kRight}});
+  table.AddRow({"計費", "1 B"});
+  table.AddRow({"cafe\u0301", "12 B"});
+  CHECK(table.Print(110, {}) == "NAME  SIZE\n計費   1 B\ncafe\u0301  12 B\n");
+}
+
+TEST_CASE("Cutting leaves no half of a wide character and no accent alone", "[text_table]") {
+  CHECK(CutEnd("計費模組", 6) == "計費…");
+  CHECK(CutEnd("計費模組", 5) == "計費…");
+  CHECK(CutEnd("計費模組", 4) == "計…");
+  CHECK(CutMiddle("計費模組計費", 8) == "計費…費");
+  CHECK(CutEnd("e\u0301e\u0301e\u0301", 2) == "e\u0301…");
+  CHECK(CutMiddle("abe\u0301de\u0301f", 5) == "ab…e\u0301f");
+  for (size_t width = 0; width < 14; width++) {
+    CHECK(DisplayWidth(CutEnd("計費模組計費", width)) <= width);
+    CHECK(DisplayWidth(CutMiddle("a計費模b組計費", width)) <= width);
+  }
+}
+
 TEST_CASE("Columns align by code points, not by bytes", "[text_table]") {
   TextTable table({{"NAME"}, {"SIZE", Align::kRight}, {"VIA"}});
   table.AddRow({"a", "1 ±1", "x"});
@@ -39,6 +64,7 @@ TEST_CASE("Names cannot control the terminal", "[text_table]") {
                  "31m") == "?31m");  // C1 CSI
   CHECK(SafeText("caf\xe9") == "caf?");
   CHECK(SafeText("größe ±") == "größe ±");
+  CHECK(SafeText("a\u202Eb\u2066c\u200Fd\u2028e") == "a?b?c?d?e");  // marks that reorder or break a line
 }
 
 TEST_CASE("Cutting counts what it puts in", "[text_table]") {

@@ -76,5 +76,69 @@ TEST_CASE("Losses over one percent make a profile unusable, smaller ones are tol
   CHECK(LossShare(profile) == Approx(11.0 / 1011));
 }
 
+TEST_CASE("Paused time is told, while it lasts and after", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.pid = 4242;
+  profile.end = EndState::kRunning;
+  profile.start_realtime_ns = 1'767'225'600'000'000'000;  // 2026-01-01T00:00:00Z
+  profile.pauses.now = true;
+  profile.pauses.since_realtime_ns = profile.start_realtime_ns + 12'000'000'000;
+  Trust trust = JudgeProfile(profile, 200);
+  CHECK(trust.usable);
+  REQUIRE(trust.warnings.size() == 1);
+  CHECK(trust.warnings[0] ==
+        "recording is paused since 00:00:12 UTC (300 s): what is allocated before `cadastre resume 4242` has no owner "
+        "and is not counted");
+  profile.recorded_samples = 0;
+  CHECK(JudgeProfile(profile, 200).reason == "unusable: 0 samples in 312 s; paused since 00:00:12 UTC");
+  profile.end = EndState::kExit;
+  CHECK(JudgeProfile(profile, 200).warnings[0] ==
+        "recording was paused since 00:00:12 UTC (300 s): what was allocated then has no owner and is not counted");
+
+  profile = GoodProfile();
+  profile.pauses.finished = 1;
+  profile.pauses.first_realtime_ns = 1'767'225'600'000'000'000;
+  profile.pauses.last_resume_realtime_ns = profile.pauses.first_realtime_ns + 60'000'000'000;
+  profile.pauses.finished_ns = 60'000'000'000;
+  CHECK(JudgeProfile(profile, 200).warnings[0] ==
+        "recording was paused from 00:00:00 UTC to 00:01:00 UTC (60 s): what was allocated then has no owner and is "
+        "not counted");
+  profile.pauses.finished = 3;
+  profile.pauses.finished_ns = 20'000'000'000;
+  CHECK(JudgeProfile(profile, 200).warnings[0] ==
+        "recording was paused 3 times between 00:00:00 UTC and 00:01:00 UTC, 20 s in all: what was allocated then has "
+        "no owner and is not counted");
+}
+
+TEST_CASE("An interval that changed is told with both values", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.losses.interval_doublings = 1;
+  profile.current_interval_bytes = 1 << 20;
+  CHECK(JudgeProfile(profile, 200).warnings[0] ==
+        "the interval was doubled once because memory= ran short: 512 KiB at first, 1 MiB at last; each sample counts "
+        "by its own");
+  profile.losses.interval_doublings = 0;
+  profile.interval_changes = 2;
+  CHECK(
+      JudgeProfile(profile, 200).warnings[0] ==
+      "the interval was changed 2 times while it ran: 512 KiB at first, 1 MiB at last; each sample counts by its own");
+}
+
+TEST_CASE("Damaged records are losses", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.losses.torn_records = 2;  // threads that were killed at work
+  CHECK(JudgeProfile(profile, 200).usable);
+  profile.losses.torn_records = 250;
+  CHECK(JudgeProfile(profile, 200).reason ==
+        "unusable: 20.0 % of the samples were lost (250): its records are damaged");
+}
+
+TEST_CASE("A file that is not whole is unusable however many samples are left", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.incomplete = "the file is cut at 200000 of 1388544 bytes";
+  CHECK(JudgeProfile(profile, 0).reason == "unusable: the file is cut at 200000 of 1388544 bytes");
+  CHECK_FALSE(JudgeProfile(profile, 0).usable);
+}
+
 }  // namespace
 }  // namespace cadastre

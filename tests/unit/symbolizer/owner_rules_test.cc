@@ -87,6 +87,10 @@ TEST_CASE("Exact duplicates are allowed and keep their order", "[owner_rules]") 
 }
 
 TEST_CASE("Every mistake is named with line and column", "[owner_rules]") {
+  CHECK(ErrorOf("prefix,module,team\na::,unattributed,x\n") ==
+        "owners.csv:2:5: 'unattributed' is the row of what has no owner: name another");
+  CHECK(ErrorOf("prefix,module,team\n\na::,b,unattributed\n") ==
+        "owners.csv:3:7: 'unattributed' is the row of what has no owner: name another");
   CHECK(ErrorOf("") == "owners.csv:1:1: missing header line: prefix,module,team[,kind]");
   CHECK(ErrorOf("# only a comment\n") == "owners.csv:1:1: missing header line: prefix,module,team[,kind]");
   CHECK(ErrorOf("acme::,billing,payments\n") ==

@@ -231,6 +231,32 @@ TEST_CASE("What is not a profile gets one line with the path and the offset", "[
   CHECK(ReadProfile("/dev/null").status().message() == "/dev/null: not a regular file");
 }
 
+TEST_CASE("The interval is what the target goes by now, and a pause is what was written", "[profile_reader]") {
+  ProfileBuilder builder = Sample();
+  format::Header& header = builder.header();
+  Profile profile = Parse(builder.Build());
+  CHECK(profile.current_interval_bytes == profile.interval_bytes);
+  CHECK_FALSE(profile.interval_changed());
+  CHECK_FALSE(profile.pauses.now);
+  header.counters.interval_doublings = 2;
+  CHECK(Parse(builder.Build()).current_interval_bytes == 4 * header.interval_bytes);
+  header.counters.interval_doublings = UINT64_MAX;
+  CHECK(Parse(builder.Build()).current_interval_bytes <= 1ull << 51);
+  header.control.interval_bytes = 12345;
+  header.control_log.interval_changes = 1;
+  header.control.paused = 1;
+  header.control_log.paused_since_realtime_ns = 77;
+  header.control_log.pauses = 2;
+  header.run_state = format::kRunRecording;
+  profile = Parse(builder.Build());
+  CHECK(profile.current_interval_bytes == 12345);
+  CHECK(profile.interval_changed());
+  CHECK(profile.pauses.now);
+  CHECK(profile.pauses.since_realtime_ns == 77);
+  CHECK(profile.pauses.finished == 2);
+  CHECK(profile.run_state == format::kRunPaused);
+}
+
 TEST_CASE("A cut file names what is missing", "[profile_reader]") {
   ProfileBuilder builder = Sample();
   std::string bytes = builder.Build();
@@ -241,6 +267,9 @@ TEST_CASE("A cut file names what is missing", "[profile_reader]") {
   REQUIRE(profile.warnings.size() == 1);
   CHECK(profile.warnings[0] == "file is cut at " + std::to_string(live_offset + 101) + " of " +
                                    std::to_string(bytes.size()) + " bytes: live samples from record 2 on are missing");
+  CHECK(profile.incomplete ==
+        "the file is cut at " + std::to_string(live_offset + 101) + " of " + std::to_string(bytes.size()) + " bytes");
+  CHECK(Parse(bytes).incomplete == "");
 }
 
 TEST_CASE("A file cut at any byte gives one line or what is whole", "[profile_reader]") {
@@ -254,6 +283,7 @@ TEST_CASE("A file cut at any byte gives one line or what is whole", "[profile_re
     }
     REQUIRE(profile.ok());
     REQUIRE(HasWarning(*profile, "file is cut at "));
+    REQUIRE(profile->incomplete != "");
     REQUIRE(profile->live.size() >= live_before);  // more of the file never gives less
     live_before = profile->live.size();
   }
@@ -309,6 +339,7 @@ TEST_CASE("Regions that overlap, wrap around or have strange records are not rea
     Profile profile = with_region(format::kRegionLive, region);
     CHECK(profile.live.empty());
     CHECK(HasWarning(profile, "the header's entry for live samples"));
+    CHECK(profile.incomplete == "the file's live samples cannot be read");
   }
   // A capacity beyond the end of the file is a cut file, and costs no memory.
   Profile profile = with_region(format::kRegionLive, {bytes.size() - 4096, 1ull << 60, live_bytes, 0});

@@ -61,6 +61,7 @@ TEST_CASE("A symbolized profile is reported in full without the binaries", "[sym
   absl::StatusOr<Profile> profile = ReadProfile(c.out);
   REQUIRE(profile.ok());
   CHECK(profile->warnings.empty());
+  CHECK(profile->incomplete.empty());
   CHECK(profile->live.size() == 1);
   Symbolizer symbolizer(*profile, {});
   const std::vector<Frame>& frames = symbolizer.Resolve(c.raw);
@@ -108,6 +109,7 @@ TEST_CASE("A cut profile keeps its warning when it is symbolized", "[symbolized_
     absl::StatusOr<Profile> after = ReadProfile(c.out);
     REQUIRE(after.ok());
     CHECK(after->warnings == before->warnings);
+    CHECK(after->incomplete == "the file was made from one that is cut or damaged");
     CHECK(after->live.size() == before->live.size());
     CHECK(after->sites.size() == before->sites.size());
   }
