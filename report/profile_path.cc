@@ -2,8 +2,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "report/estimate.h"
+#include "report/live_file.h"
 #include "report/process_info.h"
 #include "symbolizer/profile.h"
 
@@ -84,6 +87,25 @@ double UptimeOf(const std::string& path) {
   return profile.ok() ? static_cast<double>(profile->duration_ns) / 1e9 : -1;
 }
 
+bool IdentityOf(const std::string& path, ProfileIdentity* identity) {
+  int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  bool read = descriptor >= 0 && ReadIdentity(descriptor, identity);
+  if (descriptor >= 0) close(descriptor);
+  return read;
+}
+
+// A profile that was written over another (`run -o`) stands beside the snapshots of that one.
+bool IsOfAnotherProcess(const std::string& snapshot, const std::string& base) {
+  ProfileIdentity a, b;
+  if (!IdentityOf(snapshot, &a) || !IdentityOf(base, &b)) return false;
+  return a.pid != b.pid || a.pid_namespace != b.pid_namespace || a.process_start_ticks != b.process_start_ticks;
+}
+
+std::string NoteOn(const std::string& snapshot, const std::string& base) {
+  if (!IsOfAnotherProcess(snapshot, base)) return "";
+  return absl::StrCat(snapshot.substr(snapshot.rfind('@')), " is a snapshot of another process than ", base);
+}
+
 }  // namespace
 
 std::optional<double> ParseDurationSeconds(const std::string& text) {
@@ -140,6 +162,7 @@ absl::StatusOr<ProfilePath> FindProfile(const std::string& argument) {
     ProfilePath snapshot;
     snapshot.path = argument;
     snapshot.base = argument.substr(0, at);
+    snapshot.note = NoteOn(snapshot.path, snapshot.base);
     return snapshot;
   }
   if (Exists(argument) || at == std::string::npos || at == 0) return FindBase(argument);
@@ -148,8 +171,12 @@ absl::StatusOr<ProfilePath> FindProfile(const std::string& argument) {
   if (!base.ok()) return base.status();
   ProfilePath found = *base;
   found.path = absl::StrCat(found.base, "@", label);
-  if (Exists(found.path)) return found;
+  if (Exists(found.path)) {
+    found.note = NoteOn(found.path, found.base);
+    return found;
+  }
   std::vector<std::string> snapshots = SnapshotsOf(found.base);
+  std::erase_if(snapshots, [&](const std::string& path) { return IsOfAnotherProcess(path, found.base); });
   if (label == "peak") {
     found.path = found.base;
     found.at_peak = true;

@@ -51,6 +51,8 @@ int CheckOne(const CheckCommand& command, const std::string& argument, std::opti
       absl::StrAppend(&line, "  no rules file was given: cadastre rules init ", argument, " > owners.csv\n");
   }
   absl::StrAppend(&line, "  ", MethodLine(report), "\n");
+  for (const std::string& warning : report.trust.warnings)
+    absl::StrAppend(&line, "  warning: ", SafeText(warning), "\n");
   int printed = Print(line);
   return printed != kExitDone ? printed : passed ? kExitDone : kExitFailed;
 }

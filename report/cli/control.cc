@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/live_file.h"
 
@@ -25,10 +26,9 @@ int Control(const ControlCommand& command, std::optional<bool> paused) {
   ControlChange change;
   change.paused = paused;
   if (!command.interval.empty()) {
+    if (command.interval == "0") return Fail("--interval 0: use 1 to record every allocation, or `cadastre pause`");
+    if (absl::Status status = CheckTargetOption("interval", command.interval); !status.ok()) return Fail(status);
     absl::StatusOr<uint64_t> interval = ParseSize(command.interval);
-    if (!interval.ok()) return Fail(interval.status());
-    if (*interval == 0) return Fail("--interval 0: use 1 to record every allocation, or `cadastre pause`");
-    if (*interval > (1ull << 50)) return Fail(absl::StrCat("--interval ", command.interval, ": at most 1024t"));
     if ((*interval == 1) != profile->exact()) {
       return Fail(absl::StrCat("--interval ", command.interval,
                                ": recording every allocation is decided at start (interval=1), not while it runs"));

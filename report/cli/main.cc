@@ -46,6 +46,14 @@ std::vector<std::string> TakeTarget(CLI::App& app, std::vector<std::string> word
   return words;
 }
 
+// CLI11 counts arguments; a user wants to know which one is missing or there twice.
+std::string InOurWords(const CLI::ParseError& error) {
+  std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
+  bool too_many = text.find("received") != std::string::npos && text.find("At Most") != std::string::npos;
+  return text.substr(0, text.find(':')) + (too_many ? " is given more than once" : ": its value is missing");
+}
+
 int Main(int argc, char** argv, cadastre::Invocation* invocation) {
   CLI::App app{"Cadastre: which module and team own a process's native memory", "cadastre"};
   app.footer(kFooter);
@@ -82,7 +90,7 @@ int Main(int argc, char** argv, cadastre::Invocation* invocation) {
     std::string command = arguments.empty()               ? ""
                           : app.get_subcommands().empty() ? ""
                                                           : " " + app.get_subcommands().back()->get_name();
-    return cadastre::Fail(std::string(error.what()) + "; see cadastre" + command + " --help");
+    return cadastre::Fail(InOurWords(error) + "; see cadastre" + command + " --help");
   }
   return invocation->status;
 }

@@ -26,6 +26,7 @@ static FieldRow fields[] = {{"Abstract_VM_Version", "_s_vm_release", "const char
                             {"Abstract_VM_Version", "_vm_major_version", "int", 1, 0, &major},
                             {"CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", 1, 0, &heaps},
                             {"CodeCache", "_low_bound", "address", 1, 0, &heaps},
+                            {"CodeCache", "_high_bound", "address", 1, 0, &heaps},
                             {0}};
 static TypeRow types[] = {{0}};
 static IntRow constants[] = {{0}};

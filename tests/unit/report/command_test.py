@@ -168,6 +168,9 @@ class CommandTest(unittest.TestCase):
         for words, said in ((["report", profile, "--by", "foo"], "--by: foo is not one of module, team, library, site, thread"),
                             (["report", profile, "--metric", "foo"], "--metric: foo is not one of live, allocated, count, peak"),
                             (["report", profile, "--format", "foo"], "--format: foo is not one of text, json, csv, markdown"),
+                            (["report", profile, "--by"], "--by: its value is missing"),
+                            (["report", profile, "--by", "team", "--by", "team"], "--by is given more than once"),
+                            (["set", profile], "--interval is required"),
                             (["report", profile, "--top", "-1"], "--top: -1 is not a whole number"),
                             (["report", profile, "--min-samples", "-1"], "--min-samples: -1 is not a whole number"),
                             (["check", profile, "--min-samples", "x"], "--min-samples: x is not a whole number"),
@@ -329,7 +332,12 @@ class CommandTest(unittest.TestCase):
             self.assertEqual(document["profile"]["paused"], paused)
             self.assertEqual(document["profile"]["pauses"], 1)
             self.assertIn("paused", " ".join(document["warnings"]))
-        self.assertEqual(self.cadastre("set", str(pid), "--interval", "0").status, 2)
+        for interval in ("0", "12x", "2000t"):
+            refused = self.cadastre("set", str(pid), "--interval", interval)
+            self.assertEqual((refused.status, refused.stderr.count("\n")), (2, 1))
+            self.assertIn(f"--interval {interval}: ", refused.stderr)
+        checked = self.cadastre("check", str(pid), "--max-unattributed", "100")
+        self.assertIn("  warning: recording was paused from", checked.stdout)
         process.stdin.close()
         process.wait(timeout=30)
         ended = self.cadastre("pause", profile)

@@ -62,6 +62,22 @@ TEST_CASE("Labels, the last snapshot, uptimes and the peak are found beside the 
   CHECK(std::string(missing.status().message()) == profile + " has no snapshot \"other\"; it has late, early");
 }
 
+TEST_CASE("A snapshot of another process is not the last one, nor one at an uptime", "[profile_path]") {
+  Folder folder;
+  std::string profile = folder.path + "/a.cad";
+  testing::ProfileBuilder builder, other;
+  REQUIRE(builder.WriteTo(profile));
+  REQUIRE(builder.WriteTo(profile + "@ours"));
+  std::filesystem::last_write_time(profile + "@ours",
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  other.header().pid++;
+  REQUIRE(other.WriteTo(profile + "@theirs"));
+  CHECK(FindProfile(profile + "@last")->path == profile + "@ours");
+  CHECK(FindProfile(profile + "@100s")->path == profile + "@ours");
+  CHECK(FindProfile(profile + "@ours")->note == "");
+  CHECK(FindProfile(profile + "@theirs")->note == "@theirs is a snapshot of another process than " + profile);
+}
+
 TEST_CASE("A name with an at-sign that exists is that file", "[profile_path]") {
   Folder folder;
   std::string profile = folder.path + "/a@b.cad";
