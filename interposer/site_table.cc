@@ -134,6 +134,13 @@ void SiteLiveAdded(uint32_t site, uint64_t weight_bytes, uint64_t now_ns) {
   }
 }
 
+void SiteLiveReweighed(uint32_t site, uint64_t more_bytes) {
+  SiteRecord* record = &g_profile.sites[site];
+  KeepPeakValue(record);
+  __atomic_add_fetch(&record->live_bytes, static_cast<int64_t>(more_bytes), __ATOMIC_RELAXED);
+  __atomic_add_fetch(&g_profile.header->live_total_bytes, more_bytes, __ATOMIC_RELAXED);
+}
+
 void SiteLiveRemoved(uint32_t site, uint64_t weight_bytes) {
   SiteRecord* record = &g_profile.sites[site];
   KeepPeakValue(record);
