@@ -38,6 +38,10 @@ struct CachedRule {
   uint32_t library() const { return static_cast<uint32_t>(owner); }  // index
   bool is_permanent() const { return (owner >> 32) & 1; }            // that library cannot go away
   bool is_own_code() const { return (owner >> 33) & 1; }             // libcadastre.so: not recorded
+  bool is_plainly_permanent() const { return owner >> 32 == 1; }     // permanent, and not our own code
+  // The two rules that nearly all code has, rbp unchanged or saved at an offset from CFA: bits 48 to 55 at once.
+  bool is_usual_from_rsp() const { return (rule >> 48 & 0xef) == kUnwindFromRsp; }
+  bool is_usual_from_rbp() const { return (rule >> 48 & 0xef) == kUnwindFromRbp; }
 
   void SetRule(const UnwindRule& from) {
     rule = static_cast<uint32_t>(from.cfa_offset) |
@@ -97,6 +101,30 @@ __attribute__((always_inline)) inline bool RuleCacheFind(uint64_t pc, bool exact
   }
   return false;
 }
+
+// The same table for a walk of many frames, looked at in the first place only.
+class RuleCacheView {
+ public:
+  RuleCacheView() : table_(rule_cache_internal::g_table.load(std::memory_order_acquire)) {
+    shift_ = table_ != nullptr ? static_cast<uint8_t>(table_->shift) : 0;
+  }
+  bool is_there() const { return table_ != nullptr; }
+
+  // A return address that lies in its first place. False: RuleCacheFind may know more.
+  __attribute__((always_inline)) bool FindFirst(uint64_t pc, CachedRule* cached) const {
+    const uint64_t key = pc << 1;
+    auto& entry = table_->entries[rule_cache_internal::HashKey(key) >> shift_];
+    if (__builtin_expect(entry.key.load(std::memory_order_acquire) != key, 0)) return false;
+    cached->rule = entry.rule.load(std::memory_order_acquire);
+    cached->frame = entry.frame.load(std::memory_order_acquire);
+    cached->owner = entry.owner.load(std::memory_order_acquire);
+    return __builtin_expect(entry.key.load(std::memory_order_relaxed) == key, 1);
+  }
+
+ private:
+  rule_cache_internal::Table* table_;
+  uint8_t shift_;
+};
 
 void RuleCacheInsert(uint64_t pc, bool exact, const CachedRule& cached);
 
