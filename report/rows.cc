@@ -37,7 +37,7 @@ std::string Heaviest(const WeightByName& weights) {
 class Builder {
  public:
   Builder(const Profile& profile, Attribution* attribution, Report* report)
-      : profile_(profile), attribution_(attribution), report_(report) {}
+      : profile_(profile), attribution_(attribution), report_(report), unnamed_thread_(UnnamedThreadName(profile)) {}
 
   void AddLiveSamples() {
     uint64_t now_ns = profile_.duration_ns;
@@ -50,7 +50,7 @@ class Builder {
       part.tally.AddLive(sample.size_bytes, sample.weight_bytes, old);
       const std::string& name =
           sample.thread < profile_.threads.size() ? profile_.threads[sample.thread].name : unknown_;
-      std::string pattern = ThreadPattern(name, profile_.exe);
+      std::string pattern = ThreadPattern(name, unnamed_thread_);
       part.threads[pattern] += sample.weight_bytes;
       threads_[pattern].AddLive(sample.size_bytes, sample.weight_bytes, old);
     }
@@ -210,7 +210,7 @@ class Builder {
   const Profile& profile_;
   Attribution* attribution_;
   Report* report_;
-  const std::string unknown_;
+  const std::string unknown_, unnamed_thread_;
   absl::flat_hash_map<uint32_t, std::vector<Part>> parts_;
   std::map<std::pair<std::string, std::string>, Group> modules_;
   std::map<std::string, Group> teams_, libraries_;
