@@ -78,24 +78,35 @@ void GiveSlot(uint32_t slot) {
   } while (!__atomic_compare_exchange_n(&free_head, &head, changed, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 }
 
+template <typename T>
+T Load(const T* from) {
+  return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+}
+template <typename T>
+void Store(T* to, T value) {
+  __atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
 void WriteRecord(uint32_t slot, const LiveSampleData& sample) {
   LiveRecord* record = &g_profile.live[slot];
   uint32_t generation = __atomic_load_n(&record->state, __ATOMIC_RELAXED) & ~format::kStateMask;
   // An exchange, not a store: no field may be written before it is visible that a writer is inside.
   __atomic_exchange_n(&record->state, generation | format::kWriting, __ATOMIC_ACQ_REL);
-  record->site = sample.site;
-  record->address = sample.address;
-  record->size = sample.size;
-  record->weight = sample.weight;
-  record->time_ns = sample.time_ns;
-  record->thread = sample.thread;
-  record->context = sample.context;
+  // Atomic, because a thread that thins may be looking.
+  Store(&record->site, sample.site);
+  Store(&record->address, sample.address);
+  Store(&record->size, sample.size);
+  Store(&record->weight, sample.weight);
+  Store(&record->time_ns, sample.time_ns);
+  Store(&record->thread, sample.thread);
+  Store(&record->context, sample.context);
   __atomic_store_n(&record->state, generation | format::kReady, __ATOMIC_RELEASE);
 }
 
 void ReadRecord(uint32_t slot, LiveSampleData* out) {
   const LiveRecord* record = &g_profile.live[slot];
-  *out = {record->address, record->size, record->weight, record->time_ns, record->site, record->thread};
+  *out = {Load(&record->address), Load(&record->size), Load(&record->weight),
+          Load(&record->time_ns), Load(&record->site), Load(&record->thread)};
 }
 
 void EraseRecord(uint32_t slot) {
@@ -137,14 +148,18 @@ bool InsertInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t slo
   return false;
 }
 
-bool RemoveInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t* slot) {
+constexpr uint32_t kAnySlot = ~0u;
+
+// Takes the entry of `address` out, if it leads to `wanted`.
+bool RemoveInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t wanted, uint32_t* slot) {
   for (int probe = 0; probe < kProbes; probe++) {
     Bucket* bucket = BucketAt(level, hash, probe);
     for (int i = 0; i < kEntries; i++) {
       uint64_t expected = address;
       if (__atomic_load_n(&bucket->address[i], __ATOMIC_ACQUIRE) != address) continue;
       uint32_t found = __atomic_load_n(&bucket->slot[i], __ATOMIC_ACQUIRE);
-      // Two frees of one block race here only in a broken program; one of them wins.
+      if (wanted != kAnySlot && found != wanted) continue;
+      // A free and a thread that thins may race here, and two frees of a broken program; one of them wins.
       if (!__atomic_compare_exchange_n(&bucket->address[i], &expected, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         continue;
       Pass(level, hash, probe, -1);
@@ -174,20 +189,71 @@ bool LiveTableInit(uint32_t slots) {
   return level_count > 0;
 }
 
-bool LiveRemove(uint64_t address, LiveSampleData* removed) {
+namespace {
+
+bool TakeFromIndex(uint64_t address, uint32_t wanted, uint32_t* slot) {
   uint64_t hash = HashAddress(address);
-  uint32_t slot;
   // Large levels hold most entries, so they are asked first.
   for (uint32_t level = __atomic_load_n(&levels_used, __ATOMIC_ACQUIRE); level-- > 0;) {
-    if (!RemoveInLevel(level, hash, address, &slot)) continue;
-    ReadRecord(slot, removed);
-    EraseRecord(slot);
-    FilterRemove(address);
-    GiveSlot(slot);
-    __atomic_fetch_sub(&live_count, 1, __ATOMIC_RELAXED);
-    return true;
+    if (RemoveInLevel(level, hash, address, wanted, slot)) return true;
   }
   return false;
+}
+
+// The record is the caller's alone, but for a thread that is about to reweigh it: so the weight is taken, and what was
+// taken counts.
+void Release(uint32_t slot, LiveSampleData* removed) {
+  ReadRecord(slot, removed);
+  EraseRecord(slot);
+  removed->weight = __atomic_exchange_n(&g_profile.live[slot].weight, 0, __ATOMIC_ACQ_REL);
+  FilterRemove(removed->address);
+  GiveSlot(slot);
+  __atomic_fetch_sub(&live_count, 1, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+bool LiveRemove(uint64_t address, LiveSampleData* removed) {
+  uint32_t slot;
+  if (!TakeFromIndex(address, kAnySlot, &slot)) return false;
+  Release(slot, removed);
+  return true;
+}
+
+uint32_t LiveSlotsUsed() {
+  uint32_t used = __atomic_load_n(&fresh_slot, __ATOMIC_RELAXED);
+  return used < g_profile.live_capacity ? used : g_profile.live_capacity;
+}
+
+bool LiveLook(uint32_t slot, LiveSlot* seen) {
+  const LiveRecord* record = &g_profile.live[slot];
+  seen->slot = slot;
+  seen->state = Load(&record->state);
+  if ((seen->state & format::kStateMask) != format::kReady) return false;
+  ReadRecord(slot, &seen->sample);
+  return Load(&record->state) == seen->state;  // the fields were read before, each with acquire
+}
+
+bool LiveReweigh(const LiveSlot& seen, uint64_t weight) {
+  LiveRecord* record = &g_profile.live[seen.slot];
+  uint64_t before = seen.sample.weight;
+  if (!__atomic_compare_exchange_n(&record->weight, &before, weight, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    return false;
+  if (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == seen.state) return true;
+  // Freed meanwhile. If its free has not taken the weight yet, or if another record lies there by now, the weight goes
+  // back; else the free has taken the new one.
+  uint64_t ours = weight;
+  return !__atomic_compare_exchange_n(&record->weight, &ours, seen.sample.weight, false, __ATOMIC_ACQ_REL,
+                                      __ATOMIC_RELAXED);
+}
+
+bool LiveForget(const LiveSlot& seen, LiveSampleData* removed) {
+  uint32_t slot;
+  // The entry is looked for with its slot, so what is taken is this record; or, once in a life of the universe, one
+  // that came to the same address and slot since: forgotten in its place, and its like thinned as well.
+  if (!TakeFromIndex(seen.sample.address, seen.slot, &slot)) return false;
+  Release(slot, removed);
+  return true;
 }
 
 bool LiveInsert(const LiveSampleData& sample, bool* had_old, LiveSampleData* replaced) {

@@ -36,6 +36,17 @@ bool LiveInsert(const LiveSampleData& sample, bool* had_old, LiveSampleData* rep
 // Takes the record of `address` out. False if there is none.
 bool LiveRemove(uint64_t address, LiveSampleData* removed);
 
+// For thinning (live_thinning.h). A record that was seen in a slot; its block may be freed at any moment, by a thread
+// that waits for nobody. Reweigh and Forget do nothing if it is gone by then.
+struct LiveSlot {
+  LiveSampleData sample;
+  uint32_t slot, state;
+};
+uint32_t LiveSlotsUsed();  // slots from here on were never used
+bool LiveLook(uint32_t slot, LiveSlot* seen);
+bool LiveReweigh(const LiveSlot& seen, uint64_t weight);  // true: the record had, or its free took, the new weight
+bool LiveForget(const LiveSlot& seen, LiveSampleData* removed);
+
 // Slots in use, for the "memory fills" rule.
 uint32_t LiveCount();
 

@@ -253,7 +253,8 @@ static_assert(sizeof(BufferRecord) == 1024);
 
 // ---- Live samples -------------------------------------------------------------------------------
 // A sampled block that is not freed yet. Written: state=kWriting|generation, fields, state=kReady|generation. Freed:
-// state CASed to kFree with the next generation before the real free runs.
+// state CASed to kFree with the next generation before the real free runs. Where memory runs short the weight of a live
+// record may grow, or the record go without a free (live_thinning.h).
 struct LiveRecord {
   uint32_t state;  // (generation << 2) | RecordState
   uint32_t site;

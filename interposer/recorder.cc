@@ -76,11 +76,11 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
   if (inserted) {
     SiteLiveAdded(site, weight, now);
     Count(&counters->samples);
-    SessionNoteFill(LiveCount(), g_profile.live_capacity);
   } else {
     Count(&counters->dropped_live_full);
     Count(&counters->dropped_weight_bytes, weight);
   }
+  SessionNoteFill(LiveCount(), &thread->random);
   const double w = static_cast<double>(weight), s = static_cast<double>(bytes);
   BufferAppend(thread, {site, 1, SampleCountFixed(bytes, weight), weight, w * (w - s)});
   __atomic_store_n(&g_profile.header->last_sample_ns, now, __ATOMIC_RELAXED);

@@ -29,6 +29,10 @@ struct CachedRule {
   uint32_t library() const { return static_cast<uint32_t>(owner); }  // index
   bool is_permanent() const { return (owner >> 32) & 1; }            // that library cannot go away
   bool is_own_code() const { return (owner >> 33) & 1; }             // not recorded: libcadastre.so, generated code
+  bool is_plainly_permanent() const { return owner >> 32 == 1; }     // permanent, and not our own code
+  // The two rules that nearly all code has, rbp unchanged or saved at an offset from CFA: bits 48 to 55 at once.
+  bool is_usual_from_rsp() const { return (rule >> 48 & 0xef) == kUnwindFromRsp; }
+  bool is_usual_from_rbp() const { return (rule >> 48 & 0xef) == kUnwindFromRbp; }
 
   void SetRule(const UnwindRule& from) {
     rule = static_cast<uint32_t>(from.cfa_offset) |
@@ -58,6 +62,26 @@ __attribute__((always_inline)) inline bool RuleCacheFind(uint64_t pc, bool exact
   cached->owner = words.third;
   return true;
 }
+
+// The same cache for a walk of many frames, looked at in the first place only.
+class RuleCacheView {
+ public:
+  RuleCacheView() : view_(g_rule_cache) {}
+  bool is_there() const { return view_.is_there(); }
+
+  // A return address that lies in its first place. False: RuleCacheFind may know more.
+  __attribute__((always_inline)) bool FindFirst(uint64_t pc, CachedRule* cached) const {
+    CachedWords words;
+    if (__builtin_expect(!view_.FindFirst(RuleCacheKey(pc, false), &words), 0)) return false;
+    cached->rule = words.first;
+    cached->frame = words.second;
+    cached->owner = words.third;
+    return true;
+  }
+
+ private:
+  WordCache::View view_;
+};
 
 inline void RuleCacheInsert(uint64_t pc, bool exact, const CachedRule& cached) {
   g_rule_cache.Insert(RuleCacheKey(pc, exact), {cached.rule, cached.frame, cached.owner});

@@ -11,6 +11,7 @@
 #include "interposer/jvm/jvm.h"
 #include "interposer/library_map.h"
 #include "interposer/live_table.h"
+#include "interposer/live_thinning.h"
 #include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_retention.h"
@@ -42,6 +43,8 @@ uint64_t thread_count;
 uint64_t random_base;
 uint64_t interval_now;
 uint64_t double_at;  // live slots in use at which the interval doubles next
+constexpr uint64_t kPassUnderWay = ~0ull;
+constexpr uint64_t kLargestInterval = 1ull << 50;
 uint32_t own_pid;
 char profile_path[PATH_MAX];
 ProcessFacts facts;
@@ -247,7 +250,7 @@ bool SessionOpen() {
     return false;
   }
   FillHeader(g_profile.header);
-  double_at = g_profile.live_capacity / 2;
+  double_at = NextDoubling(0, g_profile.live_capacity);
   ProfilePublish();
   LibraryMapPublish();
   JvmPublish();
@@ -266,7 +269,7 @@ uint64_t SessionInterval() {
   uint64_t interval = __atomic_load_n(&interval_now, __ATOMIC_RELAXED);
   if (State() != SessionState::kRecording) return interval;
   uint64_t wanted = __atomic_load_n(&g_profile.header->control.interval_bytes, __ATOMIC_RELAXED);
-  return wanted != 0 && wanted <= (1ull << 50) ? wanted : interval;
+  return wanted != 0 && wanted <= kLargestInterval ? wanted : interval;
 }
 
 bool SessionIsPaused() {
@@ -274,20 +277,22 @@ bool SessionIsPaused() {
   return __atomic_load_n(&g_profile.header->control.paused, __ATOMIC_RELAXED) != 0;
 }
 
-void SessionNoteFill(uint32_t count, uint32_t capacity) {
+void SessionNoteFill(uint32_t count, uint64_t* random) {
   uint64_t limit = __atomic_load_n(&double_at, __ATOMIC_RELAXED);
-  if (count < limit || limit >= capacity || SessionInterval() <= 1) return;
-  // Half full: the interval doubles; then at 3/4, 7/8, ...: half of what is left each time. Each step then covers the
-  // same number of bytes (half the slots at twice the interval), so a steadily growing heap meets few doublings and no
-  // sudden ones.
-  uint64_t next = limit + (capacity - limit + 1) / 2;
-  if (!__atomic_compare_exchange_n(&double_at, &limit, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
-  uint64_t doubled = SessionInterval() * 2;
-  __atomic_store_n(&interval_now, doubled, __ATOMIC_RELAXED);
-  if (__atomic_load_n(&g_profile.header->control.interval_bytes, __ATOMIC_RELAXED) != 0) {
-    __atomic_store_n(&g_profile.header->control.interval_bytes, doubled, __ATOMIC_RELAXED);
+  const uint64_t interval = SessionInterval();
+  const bool is_due = count >= limit && interval > 1 && interval < kLargestInterval;
+  if (is_due &&
+      __atomic_compare_exchange_n(&double_at, &limit, kPassUnderWay, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    const uint64_t doubled = interval * 2;
+    __atomic_store_n(&interval_now, doubled, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&g_profile.header->control.interval_bytes, __ATOMIC_RELAXED) != 0) {
+      __atomic_store_n(&g_profile.header->control.interval_bytes, doubled, __ATOMIC_RELAXED);
+    }
+    __atomic_fetch_add(&g_profile.header->counters.interval_doublings, 1, __ATOMIC_RELAXED);
+    ThinningStart(doubled);
   }
-  __atomic_fetch_add(&g_profile.header->counters.interval_doublings, 1, __ATOMIC_RELAXED);
+  if (ThinningStep(random))
+    __atomic_store_n(&double_at, NextDoubling(LiveCount(), g_profile.live_capacity), __ATOMIC_RELEASE);
 }
 
 uint64_t SessionThreadSeed() {

@@ -34,9 +34,9 @@ bool SessionIsRecording();
 uint64_t SessionInterval();
 bool SessionIsPaused();
 
-// The live table has `count` of `capacity` slots in use: doubles the interval when it nears the end (not in exact
-// mode).
-void SessionNoteFill(uint32_t count, uint32_t capacity);
+// A sample was recorded, and the live table holds `count`. Where it fills, the interval doubles (not in exact mode),
+// and the samples that are there are thinned to it, a few at each call (live_thinning.h).
+void SessionNoteFill(uint32_t count, uint64_t* random);
 
 // Seed of one more thread's random numbers. Never 0.
 uint64_t SessionThreadSeed();

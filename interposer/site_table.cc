@@ -18,13 +18,27 @@ uint64_t index_mask;
 uint32_t next_site = format::kSiteOverflow + 1;
 uint64_t next_frame = 0;
 
+// Each step waits for the one before (6 cycles), so four chains go side by side. Mixing steps of MurmurHash3's
+// finalizer.
+constexpr uint64_t kMix = 0xff51afd7ed558ccdull;
+
+uint64_t Mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * kMix;
+  return hash ^ (hash >> 33);
+}
+
 uint64_t HashFrames(const uint64_t* frames, uint32_t count, uint32_t kind, uint32_t flags) {
   uint64_t hash = 0x9e3779b97f4a7c15ull * (count + 1) + kind * 0x10001 + flags;
-  for (uint32_t i = 0; i < count; i++) {
-    hash = (hash ^ frames[i]) * 0xff51afd7ed558ccdull;
-    hash ^= hash >> 33;
+  uint64_t a = 1, b = 2, c = 3, d = 4;  // not an array: it would lie in memory
+  uint32_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    a = Mix(a, frames[i]);
+    b = Mix(b, frames[i + 1]);
+    c = Mix(c, frames[i + 2]);
+    d = Mix(d, frames[i + 3]);
   }
-  return hash;
+  for (; i < count; i++) hash = Mix(hash, frames[i]);
+  return Mix(Mix(Mix(Mix(hash, a), b), c), d);
 }
 
 bool Equals(const SiteRecord& site, uint64_t hash, const uint64_t* frames, uint32_t count, uint32_t kind,
@@ -132,6 +146,13 @@ void SiteLiveAdded(uint32_t site, uint64_t weight_bytes, uint64_t now_ns) {
       break;
     }
   }
+}
+
+void SiteLiveReweighed(uint32_t site, uint64_t more_bytes) {
+  SiteRecord* record = &g_profile.sites[site];
+  KeepPeakValue(record);
+  __atomic_add_fetch(&record->live_bytes, static_cast<int64_t>(more_bytes), __ATOMIC_RELAXED);
+  __atomic_add_fetch(&g_profile.header->live_total_bytes, more_bytes, __ATOMIC_RELAXED);
 }
 
 void SiteLiveRemoved(uint32_t site, uint64_t weight_bytes) {

@@ -18,6 +18,8 @@ uint32_t SiteIntern(const uint64_t* frames, uint32_t frame_count, uint32_t kind,
 // Live bytes of a site and of the whole process went up or down by the weight of one sample; keeps the peak
 // (profile_format.h, SiteRecord).
 void SiteLiveAdded(uint32_t site, uint64_t weight_bytes, uint64_t now_ns);
+// Thinning has made a live sample stand for more. No new peak: nothing was allocated.
+void SiteLiveReweighed(uint32_t site, uint64_t more_bytes);
 void SiteLiveRemoved(uint32_t site, uint64_t weight_bytes);
 
 }  // namespace cadastre

@@ -25,14 +25,19 @@ class ConfirmedLibraries {
  public:
   bool Confirm(uint32_t index, uint64_t pc) {
     for (uint32_t known : known_) {
-      if (known == index) return true;
+      if (known == index) {
+        last_ = index;
+        return true;
+      }
     }
     if (!IsLibraryStillLoaded(index, pc)) return false;
-    known_[next_++ % 4] = index;
+    known_[next_++ % 4] = last_ = index;
     return true;
   }
+  uint32_t last() const { return last_; }  // asked for; 0: none yet
 
  private:
+  uint32_t last_ = 0;
   uint32_t known_[4] = {};
   uint32_t next_ = 0;
 };
@@ -108,6 +113,44 @@ __attribute__((always_inline)) inline StepResult StepByRule(const CachedRule& ru
   return pc == 0 ? kStackEnded : kStepped;
 }
 
+// Takes all frames that need nothing special: a remembered rule of the two usual kinds, in a library that is known to
+// be there, on memory that is known to be the stack's. Stops in front of the first other one. Everything lives in
+// processor registers, because each frame waits for the one before: pc → place in the cache → rule → CFA → pc. Returns
+// the number of frames taken, all of them recorded.
+__attribute__((always_inline)) inline uint32_t WalkFast(const ConfirmedLibraries& confirmed, StackMemory* memory,
+                                                        StackFrame* frame, uint64_t* frames, uint32_t room) {
+  const RuleCacheView cache;
+  const uint64_t last_word = memory->high() - sizeof(uint64_t), confirmed_library = confirmed.last();
+  uint64_t pc = frame->pc, sp = frame->sp, rbp = frame->rbp;
+  if (frame->exact || !cache.is_there() || sp < memory->low()) return 0;
+  uint32_t taken = 0;
+  CachedRule rule;
+  for (; taken < room && cache.FindFirst(pc, &rule); taken++) {
+    if (__builtin_expect(!rule.is_plainly_permanent() && rule.owner != confirmed_library, 0)) break;
+    const bool from_rbp = rule.is_usual_from_rbp();
+    if (__builtin_expect(!from_rbp && !rule.is_usual_from_rsp(), 0)) break;
+    const uint64_t cfa = (from_rbp ? rbp : sp) + static_cast<uint64_t>(rule.cfa_offset());
+    // A word above sp, aligned, and not beyond the end; what is wrong with another one the general step says.
+    const uint64_t return_at = cfa - sizeof(uint64_t);
+    if (__builtin_expect(return_at < sp || return_at > last_word || (cfa & 7) != 0, 0)) break;
+    const uint64_t next = StackMemory::LoadChecked(return_at);
+    if (__builtin_expect(next == 0, 0)) break;
+    if (rule.saved_rbp() == kRbpAtCfa) {
+      const uint64_t at = cfa + static_cast<uint64_t>(rule.rbp_offset());
+      if (__builtin_expect(at < sp || at > last_word || (at & 7) != 0, 0)) break;
+      rbp = StackMemory::LoadChecked(at);
+    }
+    frames[taken] = rule.frame;
+    pc = next;
+    sp = cfa;
+  }
+  if (taken != 0) {
+    memory->Ascend(sp);
+    *frame = {pc, sp, rbp, false};
+  }
+  return taken;
+}
+
 // The handler has returned to the trampoline: rsp points to the ucontext. The interrupted code may have run on another
 // stack.
 StepResult StepOverSignal(StackMemory* memory, StackFrame* frame) {
@@ -181,6 +224,10 @@ uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds
   EntryRegisters origin = registers;
   uint32_t steps = 0, signal_frames = 0, library_steps = 0;
   for (uint32_t all_steps = 1; all_steps <= kMaxSteps; all_steps++) {
+    const uint32_t taken = WalkFast(confirmed, &memory, &frame, frames + list.count, capacity - list.count);
+    list.count += taken;
+    steps += taken;
+    all_steps += taken;
     const CachedRule rule = FindRule(frame.pc, frame.exact, &confirmed);
     if (!rule.is_own_code() && !list.Add(rule.frame)) break;
     steps++;

@@ -58,8 +58,15 @@ class StackMemory {
   // pushed an argument or two (crt1's _start: 16 bytes below where the kernel set sp; the loader's _dl_start_user: 0).
   bool IsAtTop(uint64_t sp) const { return !probing_ && sp <= high_ && high_ - sp <= kEntryBytes; }
 
+  // What Read may touch without asking anybody: [low, high).
+  uint64_t low() const { return low_; }
+  uint64_t high() const { return high_; }
+
   // The walk has left everything below sp.
   void Ascend(uint64_t sp) { low_ = sp; }
+
+  // A word that the caller has found to lie in [low, high), aligned.
+  __attribute__((always_inline)) static uint64_t LoadChecked(uint64_t address) { return Load(address); }
 
   __attribute__((always_inline)) bool Read(uint64_t address, uint64_t* value) {
     if (__builtin_expect((address & 7) != 0 || address < low_, 0)) return false;

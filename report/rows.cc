@@ -54,9 +54,10 @@ class Builder {
  public:
   Builder(const Profile& profile, Attribution* attribution, Report* report)
       : profile_(profile), attribution_(attribution), report_(report), parts_(profile.sites.size()) {
+    const std::string unnamed_thread = UnnamedThreadName(profile);
     absl::flat_hash_map<std::string, uint32_t> numbers;
     for (const Thread& thread : profile.threads) {
-      std::string pattern = ThreadPattern(thread.name, profile_.exe);
+      std::string pattern = ThreadPattern(thread.name, unnamed_thread);
       auto [entry, inserted] = numbers.try_emplace(pattern, static_cast<uint32_t>(patterns_.size()));
       if (inserted) patterns_.push_back({pattern, {}, false});
       pattern_of_.push_back(entry->second);

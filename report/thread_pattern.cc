@@ -42,8 +42,15 @@ bool IsCounter(absl::string_view name, size_t begin, size_t end, bool follows_co
 
 }  // namespace
 
-std::string ThreadPattern(absl::string_view name, absl::string_view exe) {
-  if (name == FileName(exe).substr(0, kKernelNameLength)) return std::string(name);
+std::string UnnamedThreadName(const Profile& profile) {
+  for (const Thread& thread : profile.threads) {
+    if (thread.tid == profile.pid && !thread.name.empty()) return thread.name;
+  }
+  return std::string(FileName(profile.exe).substr(0, kKernelNameLength));
+}
+
+std::string ThreadPattern(absl::string_view name, absl::string_view unnamed) {
+  if (name == unnamed) return std::string(name);
   std::string pattern;
   bool counter = false;
   for (size_t at = 0; at < name.size();) {

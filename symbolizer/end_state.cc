@@ -12,6 +12,7 @@
 #include <fstream>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -82,6 +83,32 @@ bool SamePidNamespace(const format::Header& header) {
   return stat("/proc/self/ns/pid", &own) == 0 && own.st_ino == header.pid_namespace;
 }
 
+// Does `path` hold a later profile of the same process? Then that process has become another program meanwhile.
+bool IsLaterImage(const std::string& path, const format::Header& header) {
+  std::ifstream file(path, std::ios::binary);
+  format::Header other;
+  return file.read(reinterpret_cast<char*>(&other), sizeof(other)) &&
+         memcmp(other.magic, format::kMagic, sizeof(other.magic)) == 0 && other.version == format::kVersion &&
+         !other.is_snapshot && other.pid == header.pid && other.pid_namespace == header.pid_namespace &&
+         other.process_start_ticks == header.process_start_ticks &&
+         other.start_monotonic_ns > header.start_monotonic_ns;
+}
+
+// Looked for among the profiles beside it whose name holds the pid: "cadastre-HOST-EXE-PID-SECONDS.cad".
+bool HasLaterImage(const format::Header& header, const std::string& path) {
+  if (header.pid == 0 || header.process_start_ticks == 0) return false;
+  const std::string pid = absl::StrCat("-", header.pid, "-");
+  size_t slash = path.rfind('/');
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(slash == std::string::npos ? "." : path.substr(0, slash + 1), error)) {
+    std::string name = entry.path().filename();
+    if (!absl::EndsWith(name, ".cad") || name.find(pid) == std::string::npos) continue;
+    if (entry.is_regular_file(error) && IsLaterImage(entry.path(), header)) return true;
+  }
+  return false;
+}
+
 uint64_t NowNs(clockid_t clock) {
   timespec now;
   clock_gettime(clock, &now);
@@ -116,7 +143,8 @@ EndDecision DecideEnd(const format::Header& header, const std::string& path) {
     if (mapped == Mapped::kNo && outcome.end != format::kEndExit) return {EndState::kExec};
     if (mapped != Mapped::kNo) return {EndState::kRunning};
   }
-  return {outcome.end == format::kEndExit ? EndState::kExit : EndState::kLost};
+  if (outcome.end == format::kEndExit) return {EndState::kExit};
+  return {HasLaterImage(header, path) ? EndState::kExec : EndState::kLost};
 }
 
 uint64_t DurationNs(const format::Header& header, EndState end) {

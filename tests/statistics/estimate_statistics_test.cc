@@ -27,7 +27,7 @@ struct Blocks {
 
 struct Estimate {
   double live_bytes = 0, live_variance = 0, allocated_bytes = 0, allocated_count = 0;
-  uint64_t samples = 0;
+  uint64_t samples = 0, interval_doublings = 0;
 };
 
 uint64_t TotalBytes(const std::vector<Blocks>& held) {
@@ -48,12 +48,12 @@ double TrueVariance(const std::vector<Blocks>& held, double interval) {
   return variance;
 }
 
-Estimate RunOnce(const std::vector<Blocks>& held, uint64_t interval, uint64_t seed) {
+Estimate RunOnce(const std::vector<Blocks>& held, uint64_t interval, uint64_t seed, const std::string& more = "") {
   ScratchDirectory out("statistics");
   std::vector<std::string> command = {KNOWN_LIVE_PROGRAM};
   for (const Blocks& blocks : held) command.push_back(std::to_string(blocks.count) + ":" + std::to_string(blocks.size));
-  pid_t pid =
-      StartRecorded(command, "interval=" + std::to_string(interval) + ",seed=" + std::to_string(seed), out.path());
+  pid_t pid = StartRecorded(command, "interval=" + std::to_string(interval) + ",seed=" + std::to_string(seed) + more,
+                            out.path());
   REQUIRE(pid > 0);
   REQUIRE(WaitFor(pid) == 0);
   absl::StatusOr<Profile> profile = ReadProfile(ProfileOf(out.path(), pid));
@@ -63,6 +63,7 @@ Estimate RunOnce(const std::vector<Blocks>& held, uint64_t interval, uint64_t se
   REQUIRE(profile->losses.dropped_samples == 0);
 
   Estimate estimate;
+  estimate.interval_doublings = profile->losses.interval_doublings;
   for (const LiveSample& sample : profile->live) {
     double weight = sample.weight_bytes;
     estimate.live_bytes += weight;
@@ -156,6 +157,37 @@ TEST_CASE("At interval 1 live and allocated bytes are exact") {
   CHECK(estimate.samples == 3 + 2000 + 777 + 50 + 3);
   CHECK(estimate.allocated_bytes == 2 * TotalBytes(held));
   CHECK(estimate.allocated_count == 2 * (3 + 2000 + 777 + 50 + 3));
+}
+
+// 10,400 live samples fit into 1 MiB, and 128 MiB at a mean of 4 KiB want 32,768.
+TEST_CASE("Where memory runs short the interval doubles and the estimate stays unbiased, its error honest and small") {
+  struct Case {
+    std::vector<Blocks> held;
+    uint64_t interval, last_interval;
+  };
+  // No interval beyond the last one is needed, for at it the blocks want less than half of the table. The third case
+  // has blocks far above the first interval, which thinning cannot touch until the interval has come near them.
+  const Case cases[] = {{{{1342177, 100}}, 4096, 32768},
+                        {{{20000, 5000}, {200000, 100}, {1, 20000000}}, 1024, 32768},
+                        {{{16000, 40000}}, 1024, 131072}};
+  for (const Case& kind : cases) {
+    const double truth = TotalBytes(kind.held);
+    const double most = std::sqrt(TrueVariance(kind.held, kind.last_interval));
+    double mean = 0, variance = 0;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+      Estimate estimate = RunOnce(kind.held, kind.interval, seed, ",memory=1m");
+      const double error = std::sqrt(estimate.live_variance);
+      printf("%9lu B, seed %2lu: %+.2f %%, %+.2f sigma, error %.2f %%, %lu live samples, %lu doublings\n",
+             kind.held[0].size, seed, 100 * (estimate.live_bytes / truth - 1), (estimate.live_bytes - truth) / error,
+             100 * error / truth, estimate.samples, estimate.interval_doublings);
+      CHECK(estimate.interval_doublings >= 3);
+      CHECK(std::abs(estimate.live_bytes - truth) < 4 * error);
+      CHECK(error < 1.1 * most);
+      mean += estimate.live_bytes / 10;
+      variance += estimate.live_variance / 10;
+    }
+    CHECK(std::abs(mean - truth) < 3.5 * std::sqrt(variance / 10));
+  }
 }
 
 TEST_CASE("The same seed gives the same samples, another seed gives others") {

@@ -108,6 +108,14 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(target.report(ARGUMENTS.cadastre, profile)["profile"]["end"], "exit")
         self.assertEqual(target.report(ARGUMENTS.cadastre, profile[:-6] + ".cad")["profile"]["end"], "exec")
 
+    def test_list_knows_an_exec_of_a_dead_process(self):
+        killed = target.run(["/bin/sh", "-c", "x=1; exec /bin/bash -c 'y=2; kill -KILL $$'"],
+                            target.preload_environment(ARGUMENTS.library, self.out, "1"))
+        self.assertEqual(killed.status, 128 + signal.SIGKILL)
+        listed = json.loads(self.cadastre("list", self.out, "--format", "json").stdout)["profiles"]
+        shell = os.path.basename(os.path.realpath("/bin/sh"))
+        self.assertEqual(sorted((p["program"], p["end"]) for p in listed), sorted([("bash", "lost"), (shell, "exec")]))
+
     def test_run_says_why_there_is_no_profile(self):
         ran = self.cadastre("run", "--out", self.out, "--interval", "1g", "--", "/bin/sh", "-c", "exit 0")
         self.assertEqual(ran.status, 0)

@@ -7,7 +7,7 @@
 namespace cadastre {
 namespace {
 
-std::string Pattern(const char* name) { return ThreadPattern(name, "/usr/bin/java"); }
+std::string Pattern(const char* name) { return ThreadPattern(name, "java"); }
 
 TEST_CASE("A number that counts workers goes", "[thread_pattern]") {
   CHECK(Pattern("pool-3-thread-12") == "pool-*-thread-*");
@@ -38,11 +38,17 @@ TEST_CASE("A port tells two pools apart", "[thread_pattern]") {
   CHECK(Pattern("reader-3-of-4-x") == "reader-*-of-*-x");
 }
 
-TEST_CASE("A thread that bears the program's name keeps it", "[thread_pattern]") {
-  CHECK(ThreadPattern("python3", "/usr/bin/python3") == "python3");
-  CHECK(ThreadPattern("gcc-12", "/usr/bin/gcc-12") == "gcc-12");
-  CHECK(ThreadPattern("gcc-12", "/usr/bin/java") == "gcc-*");
-  CHECK(ThreadPattern("long-program-12", "/opt/long-program-123456") == "long-program-12");
+TEST_CASE("A thread that was never named keeps the name that it inherited", "[thread_pattern]") {
+  CHECK(ThreadPattern("python3", "python3") == "python3");
+  CHECK(ThreadPattern("gcc-12", "gcc-12") == "gcc-12");
+  CHECK(ThreadPattern("gcc-12", "java") == "gcc-*");
+  Profile profile;
+  profile.exe = "/opt/long-program-123456";
+  profile.pid = 7;
+  profile.threads = {{}, {8, 0, "worker-1"}};
+  CHECK(UnnamedThreadName(profile) == "long-program-12");
+  profile.threads.push_back({7, 0, "python3"});  // started through a link of that name
+  CHECK(UnnamedThreadName(profile) == "python3");
 }
 
 }  // namespace

@@ -86,6 +86,31 @@ TEST_CASE("The same pid with another start time or in another namespace is someb
   CHECK_FALSE(DecideEnd(live.header, live.path).status_known);
 }
 
+TEST_CASE("A dead process with a later profile beside this one had become another program", "[end_state]") {
+  LiveProcess live;
+  live.header.process_start_ticks++;  // nobody's any more
+  live.header.start_monotonic_ns = 1000;
+  auto beside = [&](const char* name, uint64_t start_monotonic_ns, uint64_t more_ticks, bool snapshot) {
+    ProfileBuilder builder;
+    builder.header().pid = live.header.pid;
+    builder.header().pid_namespace = live.header.pid_namespace;
+    builder.header().process_start_ticks = live.header.process_start_ticks + more_ticks;
+    builder.header().start_monotonic_ns = start_monotonic_ns;
+    builder.header().is_snapshot = snapshot;
+    builder.WriteTo(live.directory / name);
+  };
+  const std::string pid = "-" + std::to_string(getpid()) + "-";
+  beside(("cadastre-h-sh" + pid + "1.cad").c_str(), 999, 0, false);      // the image before this one
+  beside(("cadastre-h-other" + pid + "1.cad").c_str(), 1001, 1, false);  // the pid again, somebody else
+  beside(("cadastre-h-java" + pid + "2.cad").c_str(), 1001, 0, true);    // not a process
+  std::ofstream(live.directory / ("cadastre-h-text" + pid + "1.cad")) << "no profile";
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kLost);
+  beside(("cadastre-h-java" + pid + "1.cad").c_str(), 1001, 0, false);
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kExec);
+  live.header.outcome.end = format::kEndExit;
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kExit);
+}
+
 TEST_CASE("A zombie is not running", "[end_state]") {
   LiveProcess live;
   pid_t child = fork();
