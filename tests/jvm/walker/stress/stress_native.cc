@@ -16,4 +16,15 @@ JNIEXPORT jint JNICALL Java_com_acme_stress_Stress_callJava(JNIEnv* env, jclass 
   return result;
 }
 
+// One frame a step; allocates at the bottom.
+__attribute__((noinline)) int Descend(int depth) {
+  if (depth == 0) {
+    free(malloc(48));
+    return 0;
+  }
+  return Descend(depth - 1) + depth;
+}
+
+JNIEXPORT jint JNICALL Java_com_acme_stress_Depth_descend(JNIEnv*, jclass, jint depth) { return Descend(depth); }
+
 }  // extern "C"
