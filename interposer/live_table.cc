@@ -105,8 +105,8 @@ void WriteRecord(uint32_t slot, const LiveSampleData& sample) {
 
 void ReadRecord(uint32_t slot, LiveSampleData* out) {
   const LiveRecord* record = &g_profile.live[slot];
-  *out = {Load(&record->address), Load(&record->size), Load(&record->weight),
-          Load(&record->time_ns), Load(&record->site), Load(&record->thread), Load(&record->context)};
+  *out = {Load(&record->address), Load(&record->size),   Load(&record->weight), Load(&record->time_ns),
+          Load(&record->site),    Load(&record->thread), Load(&record->context)};
 }
 
 void EraseRecord(uint32_t slot) {

@@ -336,10 +336,10 @@ enum WalkerState : uint32_t {
 
 // The JVM in the process, if there is one.
 struct JvmFacts {
-  uint32_t walker;   // WalkerState; written last
-  uint32_t feature;  // JDK 8, 11, 17, ...; 0 = not known
-  uint32_t version;  // string: libjvm's own
-  uint32_t missing;  // string: "Type::_field"
+  uint32_t walker;     // WalkerState; written last
+  uint32_t feature;    // JDK 8, 11, 17, ...; 0 = not known
+  uint32_t version;    // string: libjvm's own
+  uint32_t missing;    // string: "Type::_field"
   uint32_t collector;  // string: "G1", "serial", ...
   uint32_t reserved;
 };

@@ -85,9 +85,9 @@ struct Losses {
 
 // The JVM in the process. walker: are Java frames in the stacks?
 struct JvmFacts {
-  uint32_t walker = 0;   // format::WalkerState
-  uint32_t feature = 0;  // JDK 8, 11, 17, ...
-  std::string version;   // libjvm's own text
+  uint32_t walker = 0;    // format::WalkerState
+  uint32_t feature = 0;   // JDK 8, 11, 17, ...
+  std::string version;    // libjvm's own text
   std::string missing;    // what the walker lacks
   std::string collector;  // "G1", "serial", ...
 };

@@ -32,7 +32,7 @@ struct VmLayout {
   const uint64_t* interpreter;          // StubQueue*
   const uint64_t* call_stub_return_pc;  // where Java returns to the native code that called it
 
-  const uint64_t* flags;                // JVMFlag[]; nullptr = not known, as are the next
+  const uint64_t* flags;  // JVMFlag[]; nullptr = not known, as are the next
   const uint64_t* flag_count;
 
   int32_t flag_bytes, flag_name, flag_address;                // JVMFlag

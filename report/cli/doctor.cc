@@ -186,8 +186,8 @@ void SayJvmFacts(const JvmFacts& jvm, Doctor* doctor) {
   std::string name = absl::StrCat("JDK ", jvm.feature, " (", jvm.version, ")",
                                   jvm.collector.empty() ? "" : absl::StrCat(", collector ", jvm.collector));
   if (jvm.walker == format::kWalkerActive) return doctor->Good("Java frames", absl::StrCat(name, ": they are read"));
-  doctor->Warn("Java frames", absl::StrCat(name, ": native frames only, for libjvm.so does not say where to find ",
-                                           jvm.missing));
+  doctor->Warn("Java frames",
+               absl::StrCat(name, ": native frames only, for libjvm.so does not say where to find ", jvm.missing));
 }
 
 // The flags that decide what the JVM is like: those of the JVM itself, up to the class or the jar.
@@ -347,7 +347,8 @@ void AddDoctorCommand(CLI::App& app, Invocation* invocation) {
   CLI::App* command = app.add_subcommand("doctor", "does preloading work here, what is there, what is missing");
   command->add_option("--pid", options->pid, "look at this process")->check(WholeNumber(1, INT_MAX));
   command->footer(
-      "Usage: cadastre doctor [-- CMD... | --pid PID]\nFor a JVM, CMD's JVM flags decide what is asked: `CMD -version` is "
+      "Usage: cadastre doctor [-- CMD... | --pid PID]\nFor a JVM, CMD's JVM flags decide what is asked: `CMD -version` "
+      "is "
       "run with them and recorded.\nExit status: 0 it works, 1 something is in the way.\nExample: "
       "cadastre doctor -- java");
   command->callback([=] { invocation->status = Examine(*options, *invocation); });

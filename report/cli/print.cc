@@ -118,7 +118,8 @@ class ProfileText {
          profile_.interval_changed() ? absl::StrCat(" now ", profile_.current_interval_bytes) : "", " seed ",
          profile_.seed, " memory ", profile_.memory_bytes, " file ", profile_.file_bytes);
     if (profile_.jvm.walker != format::kWalkerNoJvm) {
-      Line("jvm ", profile_.jvm.feature, " (", profile_.jvm.version, ") collector ", profile_.jvm.collector, " java frames ",
+      Line("jvm ", profile_.jvm.feature, " (", profile_.jvm.version, ") collector ", profile_.jvm.collector,
+           " java frames ",
            profile_.jvm.walker == format::kWalkerActive ? "yes" : absl::StrCat("no: it lacks ", profile_.jvm.missing));
     }
     Line("state ", kStates[std::min<uint32_t>(profile_.run_state, 3)],

@@ -99,8 +99,8 @@ std::string EffectiveOption(const std::string& options, const std::string& name)
   return value.empty() && inherited != nullptr ? OptionValue(inherited, name) : value;
 }
 
-void SayWhyNoProfile(const std::string& program, const std::string& options, const std::string& reason,
-                     bool clean_exit, double ran_seconds, bool was_made) {
+void SayWhyNoProfile(const std::string& program, const std::string& options, const std::string& reason, bool clean_exit,
+                     double ran_seconds, bool was_made) {
   std::string min_life = EffectiveOption(options, "min-life"), exe = EffectiveOption(options, "exe");
   uint64_t min_life_ns = 0;
   if (clean_exit && ParseDuration(min_life.data(), min_life.size(), &min_life_ns) &&
@@ -121,8 +121,7 @@ void SayWhyNoProfile(const std::string& program, const std::string& options, con
   std::string why = facts.ok() ? WhyNotPreloaded(*facts) : "";
   if (!why.empty()) return Say(absl::StrCat("no profile: ", why));
   absl::StatusOr<uint64_t> bytes = ParseSize(EffectiveOption(options, "interval"));
-  if (bytes.ok() && *bytes == 1)
-    return Say("no profile: the program allocated nothing that was seen");
+  if (bytes.ok() && *bytes == 1) return Say("no profile: the program allocated nothing that was seen");
   Say(absl::StrCat("no sample was due (the program allocated less than about ",
                    FormatInterval(bytes.ok() ? *bytes : kDefaultIntervalBytes),
                    "); --interval 1 records every allocation"));

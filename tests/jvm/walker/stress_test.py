@@ -85,6 +85,20 @@ def run_once(args, home, flags, words, behind, interval, end):
     return problems
 
 
+def judge_virtual_threads(text):
+    """Their stacks end at their own root, or say that they are cut; what carries them is never in them."""
+    problems = []
+    for site in text.split("\nsite ")[1:]:
+        if "Stress.lambda$virtualThreads" not in site:
+            continue
+        frames = [line for line in site.splitlines()[1:] if line.startswith("  ")]
+        if any("ForkJoin" in frame or "runContinuation" in frame for frame in frames):
+            problems.append(f"a carrier's frames are in a virtual thread's stack:\n{site[:2000]}")
+        if "Continuation.enterSpecial" not in frames[-1] and "[cut where the virtual thread" not in site:
+            problems.append(f"a virtual thread's stack ends without saying why:\n{site[:2000]}")
+    return problems[:2]
+
+
 def judge_profile(args, out, pid):
     profiles = target.profiles_of(out, pid)
     if len(profiles) != 1:
@@ -101,6 +115,7 @@ def judge_profile(args, out, pid):
         problems.append(f"the walker is not active: {facts.get('jvm')}")
     if samples == 0 or "java com.acme.stress." not in text:
         problems.append(f"{samples} samples, none with a frame of the stress's")
+    problems += judge_virtual_threads(text)
     sites = text.count("\nsite ")
     if unknown * 50 > sites:
         problems.append(f"{unknown} of {sites} sites are cut")

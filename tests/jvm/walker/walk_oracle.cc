@@ -64,7 +64,7 @@ JavaVM* g_vm;
 jvmtiEnv* g_jvmti;
 AsyncGetCallTrace g_asgct;
 VmLayout g_layout;
-int32_t g_thread_state = -1;
+int32_t g_thread_state = -1, g_stack_base = -1, g_stack_size = -1;
 __thread int t_inside __attribute__((tls_model("initial-exec")));
 
 struct Counts {
@@ -148,19 +148,13 @@ void CompareWithJvmti(const std::vector<uint64_t>& walked, const uint64_t* frame
   Show("different (walker | JVMTI)", walked, expected, frames, count, flags);
 }
 
-// The thread's own stack, asked once; what is allocated for the answer is not looked at.
-const StackBounds& OwnStack() {
-  static __thread StackBounds bounds __attribute__((tls_model("initial-exec")));
-  if (bounds.high != 0) return bounds;
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return bounds;
-  void* low = nullptr;
-  size_t bytes = 0;
-  pthread_attr_getstack(&attributes, &low, &bytes);
-  pthread_attr_destroy(&attributes);
-  bounds.low = reinterpret_cast<uint64_t>(low);
-  bounds.high = bounds.low + bytes;
-  return bounds;
+// The stack of a Java thread as HotSpot knows it. (pthread_getattr_np allocates under a lock of its own: not from
+// here.)
+StackBounds OwnStack() {
+  const uint64_t thread = CurrentVmThread();
+  if (thread == 0 || g_stack_base < 0 || g_stack_size < 0) return {0, 0};
+  const uint64_t high = LoadField<uint64_t>(thread, g_stack_base);
+  return {high - LoadField<uint64_t>(thread, g_stack_size), high};
 }
 
 // One thread's times.
@@ -309,8 +303,8 @@ void Report() {
   if (!g_times.empty()) {
     const size_t count = g_times.size();
     std::sort(g_times.begin(), g_times.end());
-    fprintf(file, "timed %zu\nmedian_ns %u\np90_ns %u\nnative_frames %lu\njava_frames %lu\n", count,
-            g_times[count / 2], g_times[count / 10 * 9], g_timed_native / count, g_timed_java / count);
+    fprintf(file, "timed %zu\nmedian_ns %u\np90_ns %u\nnative_frames %lu\njava_frames %lu\n", count, g_times[count / 2],
+            g_times[count / 10 * 9], g_timed_native / count, g_timed_java / count);
   }
   fclose(file);
 }
@@ -375,8 +369,11 @@ extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char*, void*) {
     void* address;
   };
   for (const Row* row = *static_cast<Row* const*>(dlsym(handle, "gHotSpotVMStructs")); row->type != nullptr; row++) {
-    if (!strcmp(row->type, "JavaThread") && !strcmp(row->field, "_thread_state"))
-      g_thread_state = static_cast<int32_t>(row->offset);
+    if (strcmp(row->type, "JavaThread") != 0) continue;
+    const auto offset = static_cast<int32_t>(row->offset);
+    if (!strcmp(row->field, "_thread_state")) g_thread_state = offset;
+    if (!strcmp(row->field, "_stack_base")) g_stack_base = offset;
+    if (!strcmp(row->field, "_stack_size")) g_stack_size = offset;
   }
   if (vm->GetEnv(reinterpret_cast<void**>(&g_jvmti), JVMTI_VERSION_1_2) != JNI_OK) return JNI_ERR;
   jvmtiEventCallbacks callbacks = {};
