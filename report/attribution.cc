@@ -1,6 +1,7 @@
 #include "report/attribution.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -146,8 +147,9 @@ struct Attribution::State {
     auto charge = std::make_unique<Charge>();
     const Rule* leaf_transparent = nullptr;  // leaf-most transparent rule that is not the platform's
     const Rule* first_platform = nullptr;
-    std::string telling_platform;  // leaf-most platform module that says something
-    std::string nearest_via;       // nearest to the owner so far
+    std::string telling_platform;              // leaf-most platform module that says something
+    std::string nearest_via;                   // nearest to the owner so far
+    std::optional<std::string> unmatched_via;  // what the leaf-most frame that no rule matches went through
     bool unmatched = site.truncated || site.frames.empty();
     int index = 0;
     for (uint32_t number : NumbersOf(site_index)) {
@@ -162,6 +164,7 @@ struct Attribution::State {
             return charge;
           }
           unmatched = true;
+          if (!unmatched_via.has_value()) unmatched_via = nearest_via;
           continue;
         }
         if (!IsTransparentInStacks(*rule)) {
@@ -182,7 +185,7 @@ struct Attribution::State {
     charge->via = telling_platform;
     if (unmatched) {
       charge->module = kUnattributedModule;
-      charge->via = nearest_via;
+      charge->via = unmatched_via.value_or(nearest_via);
       return charge;
     }
     charge->kind = ChargeKind::kPlatform;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -222,7 +223,15 @@ class TextFormat {
     std::vector<std::string> names;
     std::vector<const Frame*> frames = report_.FramesOf(row);
     size_t last = row.owner_frame >= 0 ? std::min<size_t>(row.owner_frame + 1, frames.size()) : frames.size();
-    for (size_t i = 0; i < last; i++) names.push_back(SafeText(ShortFrame(*frames[i])));
+    for (size_t i = 0; i < last; i++) {
+      bool passed = i > 0 && i + 1 < last;
+      // Says what its Java method, the next frame, says.
+      if (passed && !frames[i]->java && frames[i + 1]->java && absl::StartsWith(frames[i]->function, "Java_")) continue;
+      std::string name = SafeText(passed ? PassedFrame(*frames[i]) : ShortFrame(*frames[i]));
+      // Constructors and methods that call their namesakes.
+      if (passed && name == names.back()) continue;
+      names.push_back(std::move(name));
+    }
     if (names.empty()) return "[no stack]";
     std::string full = absl::StrJoin(names, " < ");
     if (DisplayWidth(full) <= width) return full;
@@ -230,6 +239,12 @@ class TextFormat {
     std::string owner = names.back();
     std::string leaf = names.front();
     if (names.size() == 1) return CutMiddle(owner, width);
+    // What the owner called tells more than the library of what allocated.
+    if (names.size() > 2) {
+      std::string bare = leaf.substr(0, leaf.find(" ("));
+      size_t rest = DisplayWidth(absl::StrCat(" < … < ", names[names.size() - 2], " < ", owner));
+      if (DisplayWidth(leaf) + rest > width && DisplayWidth(bare) + rest <= width) leaf = bare;
+    }
     size_t half = (width - 7) / 2;
     if (names.size() == 2) return absl::StrCat(CutMiddle(leaf, half), " < ", CutMiddle(owner, half + 4));
     leaf =
@@ -255,13 +270,37 @@ class TextFormat {
     return absl::StrJoin(parts, " · ");
   }
 
+  // Calls from two lines of a function that has no line numbers are two sites that read the same.
+  bool ReadTheSame(const SiteRow& a, const SiteRow& b) const {
+    if (a.owner_frame != b.owner_frame || a.rule != b.rule) return false;
+    std::vector<const Frame*> left = report_.FramesOf(a), right = report_.FramesOf(b);
+    size_t shown = a.owner_frame >= 0 ? static_cast<size_t>(a.owner_frame) + 1 : std::max(left.size(), right.size());
+    if (left.size() < shown || right.size() < shown) return false;
+    return std::equal(
+        left.begin(), left.begin() + static_cast<ptrdiff_t>(shown), right.begin(), [](const Frame* x, const Frame* y) {
+          return x->function == y->function && x->library == y->library && x->file == y->file && x->line == y->line;
+        });
+  }
+
+  // The heaviest site of each module, with what reads the same.
   void HottestStacks() {
-    std::vector<std::string> shown;
+    std::vector<SiteRow> heads;
+    std::map<std::string, size_t> head_of;  // module → its place in heads
     for (const SiteRow& row : report_.sites) {
-      if (shown.size() >= kHottestStacks) break;
+      if (EstimateOf(row.tally, metric_).value <= 0) continue;
+      auto [place, inserted] = head_of.try_emplace(row.module, heads.size());
+      if (inserted) {
+        heads.push_back(row);
+      } else if (ReadTheSame(heads[place->second], row)) {
+        heads[place->second].tally.Add(row.tally);
+      }
+    }
+    std::stable_sort(heads.begin(), heads.end(), [this](const SiteRow& a, const SiteRow& b) {
+      return EstimateOf(a.tally, metric_).value > EstimateOf(b.tally, metric_).value;
+    });
+    if (heads.size() > kHottestStacks) heads.resize(kHottestStacks);
+    for (const SiteRow& row : heads) {
       Estimate estimate = EstimateOf(row.tally, metric_);
-      if (estimate.value <= 0 || std::find(shown.begin(), shown.end(), row.module) != shown.end()) continue;
-      shown.push_back(row.module);
       std::string head =
           absl::StrCat(metric_ == Metric::kCount ? FormatCount(estimate.value) : FormatBytes(estimate.value), ": ");
       absl::StrAppend(&out_, head, StackLine(row, kTextWidth - DisplayWidth(head)), "\n");

@@ -78,4 +78,12 @@ std::string ShortFrame(const Frame& frame) {
   return name;
 }
 
+std::string PassedFrame(const Frame& frame) {
+  if (!frame.java) return ShortFrame(frame);
+  size_t method = frame.function.rfind('.');
+  if (method == std::string::npos || method == 0) return frame.function;
+  // npos + 1 is 0: a class without a package.
+  return frame.function.substr(frame.function.rfind('.', method - 1) + 1);
+}
+
 }  // namespace cadastre

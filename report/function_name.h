@@ -29,6 +29,9 @@ std::string JavaPackage(absl::string_view function, int limit);
 // For one line of text: "deflateInit2_ (libz.so.1)", "com.acme.InvoicePdf.compress (InvoicePdf.java:88)".
 std::string ShortFrame(const Frame& frame);
 
+// Where it is only passed: a Java frame is "Deflater.init", without package, file and line.
+std::string PassedFrame(const Frame& frame);
+
 absl::string_view FileName(absl::string_view path);
 
 }  // namespace cadastre

@@ -42,7 +42,7 @@ std::string Heaviest(const WeightByName& weights) {
   std::string best;
   uint64_t most = 0;
   for (const auto& [name, weight] : weights) {
-    if (best.empty() || weight > most) {
+    if (weight > most) {
       best = name;
       most = weight;
     }
@@ -198,6 +198,9 @@ class Builder {
     for (uint32_t place : order) sorted.push_back(std::move(report_->sites[place]));
     report_->sites = std::move(sorted);
     bool by_live = metric != Metric::kAllocated;
+    std::erase_if(report_->suggestions, [by_live](const RuleSuggestion& suggestion) {
+      return (by_live ? suggestion.live_bytes : suggestion.allocated_bytes) == 0;
+    });
     std::sort(report_->suggestions.begin(), report_->suggestions.end(),
               [by_live](const RuleSuggestion& a, const RuleSuggestion& b) {
                 uint64_t left = by_live ? a.live_bytes : a.allocated_bytes,
@@ -270,7 +273,7 @@ class Builder {
 
   struct Group {
     Tally tally;
-    WeightByName vias;  // weighed by live bytes, or by volume where nothing is live
+    WeightByName vias;  // "" is none; weighed by live bytes, or by volume where nothing is live
     bool guessed = false, unattributed = false;
     std::vector<size_t> sites;  // of a module: indices into Report::sites
 
@@ -278,7 +281,7 @@ class Builder {
       tally.Add(row.tally);
       guessed |= row.guessed;
       unattributed |= row.unattributed;
-      if (!charge.via.empty()) vias[charge.via] += row.tally.live_bytes + row.tally.allocated_bytes / 1024;
+      vias[charge.via] += row.tally.live_bytes + row.tally.allocated_bytes / 1024;
     }
     Row ToRow(const std::string& name) const {
       Row row;

@@ -65,6 +65,18 @@ TEST_CASE("An unmatched frame and no owner make it unattributed, with a rule to 
   CHECK(charge.kind == ChargeKind::kUnattributed);
   CHECK(charge.module == "unattributed");
   CHECK(fixture.attribution().SuggestedPrefix(site) == "acme::cache::");
+  CHECK(charge.via == "");
+}
+
+TEST_CASE("What nobody owns went through the wrapper below its code, not through what runs its thread",
+          "[attribution]") {
+  ReportFixture fixture(kRules);
+  uint32_t plain = fixture.AddSite({kLibc, "tiles_read@/opt/libtiles.so", "java:org.tiles.Tiles.read",
+                                    "java:java.util.concurrent.ThreadPoolExecutor.runWorker"}),
+           zipped = fixture.AddSite({kLibc, "java:java.util.zip.Deflater.init", "java:org.tiles.Tiles.read",
+                                     "java:java.util.concurrent.ThreadPoolExecutor.runWorker"});
+  CHECK(fixture.attribution().ChargeOf(plain, 0).via == "");
+  CHECK(fixture.attribution().ChargeOf(zipped, 0).via == "platform/jdk.zip");
 }
 
 TEST_CASE("What was cut from a stack may hold the owner: platform frames alone do not make it platform's",

@@ -163,6 +163,31 @@ TEST_CASE("Text always shows who, how much, the unattributed row, the method and
   CHECK(text.find("rules init") == std::string::npos);
 }
 
+TEST_CASE("A line of a Java stack names the wrapper by class and method, and sums what reads the same", "[formats]") {
+  auto line_for = [](const std::string& owner) {
+    ReportFixture fixture("com.acme.,billing,payments\n");
+    for (uint64_t call = 1; call <= 2; call++) {
+      fixture.AddLive(
+          fixture.AddSite({"deflateInit2_@/lib/libz.so.1", "Java_java_util_zip_Deflater_init@/lib/libzip.so",
+                           "java:java.util.zip.Deflater.init", "java:java.util.zip.Deflater.<init>",
+                           "java:java.util.zip.Deflater.<init>", "java:" + owner,
+                           "java:com.acme.Main.call" + std::to_string(call)}),
+          100, call << 20);
+    }
+    std::string text = FormatText(fixture.Build(), {});
+    size_t begin = text.find("3.00 MiB: ");
+    return begin == std::string::npos ? text : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  CHECK(line_for("com.acme.Pdf.compress") ==
+        "3.00 MiB: deflateInit2_ (libz.so.1) < Deflater.init < Deflater.<init> < com.acme.Pdf.compress");
+  CHECK(line_for("com.acme.billing.pdf.InvoicePdf.compress") ==
+        "3.00 MiB: deflateInit2_ (libz.so.1) < … < Deflater.<init> < com.acme.billing.pdf.InvoicePdf.compress");
+  // 110 columns: rather the wrapper than the library.
+  CHECK(
+      line_for("com.acme.billing.pdf.InvoicePdfWriter.compressAndKeepTheFirst") ==
+      "3.00 MiB: deflateInit2_ < … < Deflater.<init> < com.acme.billing.pdf.InvoicePdfWriter.compressAndKeepTheFirst");
+}
+
 TEST_CASE("Without rules the last line says how to get some", "[formats]") {
   ReportFixture fixture;
   Fill(&fixture);

@@ -65,6 +65,21 @@ TEST_CASE("A frame in one line says where it is", "[function_name]") {
   frame.file = "/src/zlib/deflate.c";
   frame.line = 88;
   CHECK(ShortFrame(frame) == "deflateInit2_ (deflate.c:88)");
+  CHECK(PassedFrame(frame) == ShortFrame(frame));
+}
+
+TEST_CASE("A Java frame on the way to the owner is its class and method", "[function_name]") {
+  Frame frame;
+  frame.java = frame.resolved = true;
+  frame.file = "Deflater.java";
+  frame.line = 201;
+  for (auto [function, passed] :
+       {std::pair("java.util.zip.Deflater.<init>", "Deflater.<init>"),
+        std::pair("com.acme.Shop$Cart.add", "Shop$Cart.add"), std::pair("Main.main", "Main.main"),
+        std::pair("main", "main"), std::pair(".main", ".main"), std::pair("", "")}) {
+    frame.function = function;
+    CHECK(PassedFrame(frame) == passed);
+  }
 }
 
 }  // namespace

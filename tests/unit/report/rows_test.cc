@@ -60,6 +60,29 @@ TEST_CASE("Modules and unattributed add up to the total, and so do teams, librar
   }
 }
 
+TEST_CASE("VIA is the wrapper that most of a row went through, and none where most went through none", "[rows]") {
+  ReportFixture fixture("com.acme.,billing,payments\n");
+  uint32_t direct = fixture.AddSite({kLibc, "java:com.acme.Pdf.load"}),
+           zipped = fixture.AddSite({kLibc, "java:java.util.zip.Deflater.init", "java:com.acme.Pdf.compress"});
+  fixture.AddLive(direct, 100, 400000);
+  fixture.AddLive(zipped, 100, 500000);
+  CHECK(fixture.Build().modules[0].via == "platform/jdk.zip");
+  fixture.AddLive(direct, 100, 400000);
+  CHECK(fixture.Build().modules[0].via == "");
+}
+
+TEST_CASE("A rule is suggested only where it would own something of what is shown", "[rows]") {
+  ReportFixture fixture(kRules);
+  fixture.AddLive(fixture.AddSite({kLibc, "holds::f()@/opt/app"}), 100, 400000);
+  fixture.AddFreed(fixture.AddSite({kLibc, "churns::f()@/opt/app"}), 100, 500000);
+  ReportOptions options;
+  Report report = fixture.Build(options);
+  REQUIRE(report.suggestions.size() == 1);
+  CHECK(report.suggestions[0].prefix == "holds::");
+  options.metric = Metric::kAllocated;
+  CHECK(fixture.Build(options).suggestions.size() == 2);
+}
+
 TEST_CASE("Rows are ranked by the metric that was asked for", "[rows]") {
   ReportFixture fixture(kRules);
   uint32_t keeps = fixture.AddSite({kLibc, "billing::Add()@/opt/app"}),
