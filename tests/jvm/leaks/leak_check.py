@@ -11,6 +11,7 @@ import dataclasses
 import os
 import re
 import sys
+import tempfile
 import zlib
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -83,7 +84,9 @@ def record(args, leak, command_line, interval, seed):
     out = target.scratch_directory("leaks")
     try:
         environment = target.preload_environment(args.library, out, interval, extra=f"exe=java,seed={seed}")
-        outcome = target.run(command_line, environment, timeout=100)
+        with tempfile.TemporaryDirectory(prefix="cadastre-leaks-") as files:  # not on /dev/shm, which may forbid to load libraries
+            java, *arguments = command_line
+            outcome = target.run([java, f"-Djava.io.tmpdir={files}", *arguments], environment, timeout=100)
         profiles = target.profiles_of(out, outcome.pid)
         if outcome.status != 0 or not profiles:
             raise AssertionError(f"ended with {outcome.status}, profiles {profiles}: {outcome.stdout}{outcome.stderr}")
