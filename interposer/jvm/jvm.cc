@@ -11,6 +11,7 @@
 #include "interposer/library_map.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
+#include "interposer/word_cache.h"
 
 namespace cadastre {
 namespace {
@@ -73,6 +74,17 @@ bool IsVirtualThreadRoot(uint64_t method) {
   return equals(name, kMethod, sizeof(kMethod) - 1) &&
          equals(LoadField<uint64_t>(holder, layout.klass_name), kClass, sizeof(kClass) - 1);
 }
+
+// The frames of call sites in compiled code, one entry for each inlined method: frame word, blob, compilation. A blob
+// is where the segment map says it is, and another compilation in its place has another number.
+WordCache g_calls;
+
+constexpr uint32_t kMaxCachedInlining = 32;
+constexpr uint64_t kMoreFrames = 1ull << 32;
+
+uint64_t CallKey(uint64_t pc, uint32_t depth) { return pc << 5 | depth; }
+
+uint64_t CompilationOf(const CodeBlob& blob) { return LoadField<uint32_t>(blob.start, layout.nmethod_compile_id); }
 
 // One walk through consecutive Java frames.
 class JavaFrames {
@@ -162,6 +174,9 @@ class JavaFrames {
         !memory_->Read(frame_->sp + static_cast<uint64_t>(static_cast<int64_t>(original_pc_offset)), &pc)) {
       return JavaStep::kLost;
     }
+    if (layout.nmethod_compile_id >= 0 && AddRemembered(blob, pc)) {
+      return ReturnFromFrame(blob.frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
+    }
     InlinedScopes scopes;
     const bool known = scopes.Start(layout, blob, pc);
     // Only the first method, which called native code or a stub, may stand where there is no debug information.
@@ -170,11 +185,14 @@ class JavaFrames {
       if (!AddMethod(MethodOfBlob(layout, blob), -1)) return JavaStep::kFull;
       return ReturnFromFrame(blob.frame_bytes, true) ? JavaStep::kLeft : JavaStep::kLost;
     }
+    const uint32_t first = list_->count;
     uint64_t method;
     int32_t bytecode;
-    while (scopes.Next(&method, &bytecode)) {
+    uint32_t methods = 0;
+    for (; scopes.Next(&method, &bytecode); methods++) {
       if (!AddMethod(method, bytecode)) return JavaStep::kFull;
     }
+    if (layout.nmethod_compile_id >= 0 && list_->count - first == methods) Remember(blob, pc, first);
     return ReturnFromFrame(blob.frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
   }
 
@@ -194,6 +212,34 @@ class JavaFrames {
     if (blob.frame_bytes != 0 && ReturnFromFrame(blob.frame_bytes, true)) return JavaStep::kLeft;
     *frame_ = before;
     return ReturnThroughRbp() && IsReturnAddress(frame_->pc, !named_) ? JavaStep::kLeft : JavaStep::kLost;
+  }
+
+  // All frames of the call site, or none: false.
+  bool AddRemembered(const CodeBlob& blob, uint64_t pc) {
+    const uint32_t before = list_->count;
+    const uint64_t compilation = CompilationOf(blob);
+    CachedWords words;
+    for (uint32_t depth = 0; depth < kMaxCachedInlining; depth++) {
+      if (!g_calls.Find(CallKey(pc, depth), &words) || words.second != blob.start ||
+          (words.third & ~kMoreFrames) != compilation || !list_->Add(words.first)) {
+        break;
+      }
+      if ((words.third & kMoreFrames) != 0) continue;
+      named_ = true;
+      return true;
+    }
+    list_->count = before;
+    return false;
+  }
+
+  void Remember(const CodeBlob& blob, uint64_t pc, uint32_t first) {
+    const uint32_t count = list_->count - first;
+    if (count == 0 || count > kMaxCachedInlining) return;
+    const uint64_t compilation = CompilationOf(blob);
+    for (uint32_t depth = 0; depth < count; depth++) {
+      const uint64_t more = depth + 1 < count ? kMoreFrames : 0;
+      g_calls.Insert(CallKey(pc, depth), {list_->frames[first + depth], blob.start, compilation | more});
+    }
   }
 
   // False: the list is full.

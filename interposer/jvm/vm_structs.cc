@@ -61,6 +61,7 @@ constexpr OffsetWanted kOffsets[] = {
     {"nmethod", "_method", &VmLayout::nmethod_method},
     {"CompiledMethod", "_method", &VmLayout::nmethod_method},
     {"nmethod", "_orig_pc_offset", &VmLayout::nmethod_original_pc},
+    {"nmethod", "_compile_id", &VmLayout::nmethod_compile_id},
     {"nmethod", "_immutable_data", &VmLayout::nmethod_immutable_data},
     {"nmethod", "_scopes_pcs_offset", &VmLayout::nmethod_pcs},
     {"nmethod", "_dependencies_offset", &VmLayout::nmethod_pcs_end},

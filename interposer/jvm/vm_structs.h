@@ -49,6 +49,7 @@ struct VmLayout {
   int32_t blob_mutable_data, blob_relocation_bytes;
 
   int32_t nmethod_method, nmethod_original_pc;
+  int32_t nmethod_compile_id;      // int, another one for each compilation; kNoField: frames are looked up each time
   int32_t nmethod_immutable_data;  // pointer that pcs and scopes are relative to; none: the blob's start
   int32_t nmethod_pcs, nmethod_pcs_end;
   int32_t nmethod_scopes_begin;   // pointer; or
