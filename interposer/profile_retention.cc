@@ -46,8 +46,9 @@ bool IsDeadAndSaved(int directory, const char* name) {
          RawSyscall(SYS_kill, header.pid, 0) == -ESRCH;
 }
 
-void FindOldest(int directory, const char* prefix, size_t prefix_length, Oldest* oldest) {
-  oldest->count = 0;
+template <typename Visit>
+void ForEachWithPrefix(int directory, const char* prefix, Visit visit) {
+  const size_t prefix_length = strlen(prefix);
   RawSyscall(SYS_lseek, directory, 0, 0);
   for (;;) {
     long got = RawSyscall(SYS_getdents64, directory, reinterpret_cast<long>(entries), sizeof(entries));
@@ -55,14 +56,30 @@ void FindOldest(int directory, const char* prefix, size_t prefix_length, Oldest*
     for (long at = 0; at < got;) {
       auto* entry = reinterpret_cast<DirectoryEntry*>(entries + at);
       at += entry->length;
-      if (!StartsWith(entry->name, prefix, prefix_length) || !EndsWithCad(entry->name)) continue;
-      if (strlen(entry->name) >= sizeof(oldest->name) || !IsDeadAndSaved(directory, entry->name)) continue;
-      if (oldest->count++ == 0 || header.start_realtime_ns < oldest->started_ns) {
-        oldest->started_ns = header.start_realtime_ns;
-        strcpy(oldest->name, entry->name);
-      }
+      if (StartsWith(entry->name, prefix, prefix_length)) visit(entry->name);
     }
   }
+}
+
+void FindOldest(int directory, const char* prefix, Oldest* oldest) {
+  oldest->count = 0;
+  ForEachWithPrefix(directory, prefix, [&](const char* name) {
+    if (!EndsWithCad(name) || strlen(name) >= sizeof(oldest->name) || !IsDeadAndSaved(directory, name)) return;
+    if (oldest->count++ == 0 || header.start_realtime_ns < oldest->started_ns) {
+      oldest->started_ns = header.start_realtime_ns;
+      strcpy(oldest->name, name);
+    }
+  });
+}
+
+// NAME@LABEL: they go with their profile.
+void RemoveSnapshots(int directory, const char* name) {
+  static char prefix[sizeof(Oldest::name) + 1];
+  strcpy(prefix, name);
+  strcat(prefix, "@");
+  ForEachWithPrefix(directory, prefix, [&](const char* snapshot) {
+    RawSyscall(SYS_unlinkat, directory, reinterpret_cast<long>(snapshot), 0);
+  });
 }
 
 }  // namespace
@@ -83,9 +100,10 @@ void RemoveOldProfiles(const char* directory, const char* name, uint32_t keep) {
   if (fd < 0) return;
   static Oldest oldest;
   for (int removed = 0; removed < 1000; removed++) {
-    FindOldest(static_cast<int>(fd), prefix, strlen(prefix), &oldest);
+    FindOldest(static_cast<int>(fd), prefix, &oldest);
     if (oldest.count <= keep) break;
     if (RawSyscall(SYS_unlinkat, fd, reinterpret_cast<long>(oldest.name), 0) != 0) break;
+    RemoveSnapshots(static_cast<int>(fd), oldest.name);
   }
   RawSyscall(SYS_close, fd);
 }

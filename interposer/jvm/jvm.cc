@@ -75,16 +75,23 @@ bool IsVirtualThreadRoot(uint64_t method) {
          equals(LoadField<uint64_t>(holder, layout.klass_name), kClass, sizeof(kClass) - 1);
 }
 
-// The frames of call sites in compiled code, one entry for each inlined method: frame word, blob, compilation. A blob
-// is where the segment map says it is, and another compilation in its place has another number.
+// The frames of call sites in compiled code, one entry for each inlined method: frame word; blob and size of its
+// frames; compilation. The blob is still there if its block is in use and the number of its compilation is the same: a
+// block that is given back says so in its header first, and what is built in its place has another number.
 WordCache g_calls;
 
 constexpr uint32_t kMaxCachedInlining = 32;
 constexpr uint64_t kMoreFrames = 1ull << 32;
+constexpr uint64_t kBlobBits = 48;
+constexpr uint64_t kMaxCachedFrameBytes = (1ull << (64 - kBlobBits)) * 8;
 
 uint64_t CallKey(uint64_t pc, uint32_t depth) { return pc << 5 | depth; }
 
-uint64_t CompilationOf(const CodeBlob& blob) { return LoadField<uint32_t>(blob.start, layout.nmethod_compile_id); }
+uint64_t CompilationOf(uint64_t blob) { return LoadField<uint32_t>(blob, layout.nmethod_compile_id); }
+
+bool IsBlockInUse(uint64_t blob) {
+  return LoadField<uint8_t>(blob - static_cast<uint64_t>(layout.block_bytes), layout.block_used) != 0;
+}
 
 // One walk through consecutive Java frames.
 class JavaFrames {
@@ -106,8 +113,11 @@ class JavaFrames {
 
   // kLeft: *frame_ is the caller.
   JavaStep Step() {
-    if (IsCallStub(frame_->pc)) return StepOverCallStub();
     if (IsInterpreterCode(frame_->pc)) return StepOverInterpreted();
+    if (uint64_t frame_bytes; AddRemembered(frame_->pc, &frame_bytes)) {
+      return ReturnFromFrame(frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
+    }
+    if (IsCallStub(frame_->pc)) return StepOverCallStub();
     CodeBlob blob;
     if (!FindCodeBlob(layout, frame_->pc, &blob)) return JavaStep::kLost;
     switch (blob.kind) {
@@ -174,9 +184,6 @@ class JavaFrames {
         !memory_->Read(frame_->sp + static_cast<uint64_t>(static_cast<int64_t>(original_pc_offset)), &pc)) {
       return JavaStep::kLost;
     }
-    if (layout.nmethod_compile_id >= 0 && AddRemembered(blob, pc)) {
-      return ReturnFromFrame(blob.frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
-    }
     InlinedScopes scopes;
     const bool known = scopes.Start(layout, blob, pc);
     // Only the first method, which called native code or a stub, may stand where there is no debug information.
@@ -215,18 +222,24 @@ class JavaFrames {
   }
 
   // All frames of the call site, or none: false.
-  bool AddRemembered(const CodeBlob& blob, uint64_t pc) {
-    const uint32_t before = list_->count;
-    const uint64_t compilation = CompilationOf(blob);
+  bool AddRemembered(uint64_t pc, uint64_t* frame_bytes) {
     CachedWords words;
-    for (uint32_t depth = 0; depth < kMaxCachedInlining; depth++) {
-      if (!g_calls.Find(CallKey(pc, depth), &words) || words.second != blob.start ||
-          (words.third & ~kMoreFrames) != compilation || !list_->Add(words.first)) {
+    if (!g_calls.Find(CallKey(pc, 0), &words)) return false;
+    const uint64_t blob_and_size = words.second, compilation = words.third & ~kMoreFrames;
+    const uint64_t blob = blob_and_size & ((1ull << kBlobBits) - 1);
+    if (!IsBlockInUse(blob) || CompilationOf(blob) != compilation) return false;
+    const uint32_t before = list_->count;
+    for (uint32_t depth = 1; list_->Add(words.first); depth++) {
+      if ((words.third & kMoreFrames) == 0) {
+        named_ = true;
+        after_stub_ = false;
+        *frame_bytes = (blob_and_size >> kBlobBits) * 8;
+        return true;
+      }
+      if (!g_calls.Find(CallKey(pc, depth), &words) || words.second != blob_and_size ||
+          (words.third & ~kMoreFrames) != compilation) {
         break;
       }
-      if ((words.third & kMoreFrames) != 0) continue;
-      named_ = true;
-      return true;
     }
     list_->count = before;
     return false;
@@ -234,11 +247,12 @@ class JavaFrames {
 
   void Remember(const CodeBlob& blob, uint64_t pc, uint32_t first) {
     const uint32_t count = list_->count - first;
-    if (count == 0 || count > kMaxCachedInlining) return;
-    const uint64_t compilation = CompilationOf(blob);
+    if (count == 0 || count > kMaxCachedInlining || blob.frame_bytes >= kMaxCachedFrameBytes) return;
+    const uint64_t blob_and_size = blob.start | blob.frame_bytes / 8 << kBlobBits;
+    const uint64_t compilation = CompilationOf(blob.start);
     for (uint32_t depth = 0; depth < count; depth++) {
       const uint64_t more = depth + 1 < count ? kMoreFrames : 0;
-      g_calls.Insert(CallKey(pc, depth), {list_->frames[first + depth], blob.start, compilation | more});
+      g_calls.Insert(CallKey(pc, depth), {list_->frames[first + depth], blob_and_size, compilation | more});
     }
   }
 
