@@ -63,9 +63,10 @@ CADASTRE_HIDDEN void cadastre_resolve_dlsym() {
 // The answer for a name of the malloc family; nullptr: let the loader answer.
 CADASTRE_HIDDEN void* cadastre_exchange_symbol(void* handle, const char* name, const void* caller) {
   using namespace cadastre;
-  if (name == nullptr) return nullptr;
+  // Not before the loader has relocated us: the table below holds addresses.
+  if (name == nullptr || !RealAllocatorIsReady()) return nullptr;
   const Exchanged* exchanged = FindExchanged(name);
-  if (exchanged == nullptr || !RealAllocatorIsReady()) return nullptr;
+  if (exchanged == nullptr) return nullptr;
   const link_map* asking = LibraryOf(caller);
   const link_map* allocator = RealAllocatorLibrary();
   if (asking == nullptr || allocator == nullptr || asking == allocator || FindInLibrary(asking, "malloc") != nullptr) {

@@ -1,5 +1,9 @@
 #include "symbolizer/symbolizer.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -7,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "interposer/profile_format.h"
+#include "symbolizer/jit_symbols.h"
 #include "symbolizer/library_names.h"
 #include "symbolizer/library_symbols.h"
 
@@ -31,11 +36,13 @@ struct Symbolizer::State {
   absl::flat_hash_map<uint64_t, std::unique_ptr<LibrarySymbols>> libraries;
   // One file that was loaded twice, or by dlopen again and again, is read once.
   absl::flat_hash_map<std::pair<std::string, std::string>, uint64_t> library_of_file;
+  std::optional<JitSymbols> jit;  // read when the first frame asks for it
   uint64_t unresolved = 0;
   std::vector<std::string> warnings;
 
   LibrarySymbols& SymbolsOf(uint64_t index);
   std::vector<Frame> FromLibrary(uint64_t raw);
+  std::vector<Frame> FromGeneratedCode(uint64_t raw);
   std::vector<Frame> Name(uint64_t raw);
 };
 
@@ -83,6 +90,24 @@ std::vector<Frame> Symbolizer::State::FromLibrary(uint64_t raw) {
   return frames;
 }
 
+// Code in no library: a compiler in the process made it, and may have left names for perf.
+std::vector<Frame> Symbolizer::State::FromGeneratedCode(uint64_t raw) {
+  const uint64_t pc = raw & format::kFramePayloadMask;
+  if (!jit.has_value()) {
+    struct stat facts {};
+    const uid_t owner = stat(profile->path.c_str(), &facts) == 0 ? facts.st_uid : geteuid();
+    jit = JitSymbols::Read(absl::StrCat(options.root, "/tmp/perf-", profile->pid, ".map"), profile->start_realtime_ns,
+                           owner);
+  }
+  const bool is_return = format::FrameTagOf(raw) == format::kFrameUnknown;
+  const std::string* name = jit->Find(is_return && pc > 0 ? pc - 1 : pc);
+  if (name == nullptr) return {Unresolved(absl::StrFormat("0x%x", pc))};
+  Frame frame;
+  frame.function = *name;
+  frame.resolved = true;
+  return {frame};
+}
+
 std::vector<Frame> Symbolizer::State::Name(uint64_t raw) {
   if (auto known = stored.find(raw); known != stored.end()) return *known->second;
   if (raw == kStackTableFullFrame) {
@@ -97,7 +122,7 @@ std::vector<Frame> Symbolizer::State::Name(uint64_t raw) {
       return FromLibrary(raw);
     case format::kFrameUnknown:
     case format::kFrameUnknownExact:
-      return {Unresolved(absl::StrFormat("0x%x", raw & format::kFramePayloadMask))};
+      return FromGeneratedCode(raw);
     case format::kFrameJava: {
       auto name = java_names.find(format::JavaNameOf(raw));
       Frame frame;

@@ -22,6 +22,7 @@ cadastre_fuzz(profile_reader 5000)
 cadastre_fuzz(symbol_block 10000)
 cadastre_fuzz(owner_rules 20000)
 cadastre_fuzz(demangle 2000)
+cadastre_fuzz(jit_symbols 5000)
 cadastre_fuzz(elf_symbols 200)
 if(TARGET golden)  # small, with DWARF, inlining and a linkage table
   add_dependencies(elf_symbols_fuzz golden)
