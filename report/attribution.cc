@@ -37,6 +37,7 @@ std::string LibraryStem(const std::string& path) {
 }
 
 std::string PrefixForFrame(const Frame& frame) {
+  if (absl::StartsWith(frame.function, "[")) return "";  // no function: a word of ours, "[stack table full]"
   if (frame.java) {
     std::string package = JavaPackage(frame.function, kGuessPackageParts);
     return package.empty() ? frame.function : absl::StrCat(package, ".");
@@ -151,7 +152,7 @@ struct Attribution::State {
     std::string nearest_via;                   // nearest to the owner so far
     std::optional<std::string> unmatched_via;  // what the leaf-most frame that no rule matches went through
     bool unmatched = site.truncated || site.frames.empty();
-    int index = 0;
+    int index = 0, unmatched_frame = -1;
     for (uint32_t number : NumbersOf(site_index)) {
       const KnownFrame& frame = Know(number);
       if (frame.own) continue;
@@ -164,6 +165,7 @@ struct Attribution::State {
             return charge;
           }
           unmatched = true;
+          if (unmatched_frame < 0) unmatched_frame = index;
           if (!unmatched_via.has_value()) unmatched_via = nearest_via;
           continue;
         }
@@ -175,7 +177,10 @@ struct Attribution::State {
         }
         if (!IsPlumbing(rule->module)) {
           nearest_via = rule->module;
-          if (telling_platform.empty()) telling_platform = rule->module;
+          if (telling_platform.empty()) {
+            telling_platform = rule->module;
+            charge->telling_frame = index;
+          }
         }
         bool platform = rule->module == kPlatformModule || absl::StartsWith(rule->module, "platform/");
         if (platform && first_platform == nullptr) first_platform = rule;
@@ -185,6 +190,7 @@ struct Attribution::State {
     charge->via = telling_platform;
     if (unmatched) {
       charge->module = kUnattributedModule;
+      if (unmatched_frame >= 0) charge->telling_frame = unmatched_frame;
       charge->via = unmatched_via.value_or(nearest_via);
       return charge;
     }

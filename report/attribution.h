@@ -37,6 +37,9 @@ struct Charge {
   std::string rule;      // "owners.csv:14 com.acme.billing.", "guess: lib:libfoo.so"; empty = none
   std::string via;       // empty = none
   int owner_frame = -1;  // index into FramesOf(site); -1 = no owned frame
+  // Where there is none, the frame that says most: the leaf-most one that no rule matches, else the leaf-most of the
+  // platform that is not mere plumbing; -1 = none.
+  int telling_frame = -1;
 };
 
 inline constexpr char kUnattributedModule[] = "unattributed";

@@ -222,7 +222,9 @@ class TextFormat {
   std::string StackLine(const SiteRow& row, size_t width) const {
     std::vector<std::string> names;
     std::vector<const Frame*> frames = report_.FramesOf(row);
-    size_t last = row.owner_frame >= 0 ? std::min<size_t>(row.owner_frame + 1, frames.size()) : frames.size();
+    if (frames.size() == 1 && absl::StartsWith(frames[0]->function, "[")) return frames[0]->function;
+    const int end = row.owner_frame >= 0 ? row.owner_frame : row.telling_frame;
+    size_t last = end >= 0 ? std::min<size_t>(static_cast<size_t>(end) + 1, frames.size()) : frames.size();
     for (size_t i = 0; i < last; i++) {
       bool passed = i > 0 && i + 1 < last;
       // Says what its Java method, the next frame, says.

@@ -270,9 +270,10 @@ absl::Status CheckLabel(const std::string& label) {
     return absl::InvalidArgumentError(
         absl::StrCat("label \"", label, "\": use 1 to 63 letters, digits, dots, underscores and hyphens"));
   }
-  if (label == "last" || ParseDurationSeconds(label).has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "label \"", label, "\" already means something: P@last is the newest snapshot, P@2h the one at that uptime"));
+  if (label == "last" || label == "peak" || ParseDurationSeconds(label).has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("label \"", label, "\" already means something: P@last is the newest snapshot, P@peak the one at ",
+                     "the peak, P@2h the one at that uptime"));
   }
   return absl::OkStatus();
 }

@@ -82,29 +82,57 @@ class Builder {
   }
 
   // Volume and peak are kept per site, not per thread. Where a site's live samples fall to several owners (`thread:`
-  // rules), the owner of most of its live bytes takes them.
+  // rules), they are divided as the live bytes are, and the report says so.
   void AddVolumes() {
     for (uint32_t index = 0; index < profile_.sites.size(); index++) {
       const Site& site = profile_.sites[index];
       if (site.samples == 0 && site.allocated_bytes == 0 && site.bytes_at_peak == 0) continue;
-      Part* heaviest = nullptr;
-      for (Part& part : parts_[index]) {
-        if (heaviest == nullptr || part.tally.live_bytes > heaviest->tally.live_bytes) heaviest = &part;
-      }
-      if (heaviest == nullptr) heaviest = &PartOf(index, &attribution_->ChargeOf(index, 0));
-      Tally& tally = heaviest->tally;
-      tally.samples += site.samples;
-      tally.allocated_bytes += site.allocated_bytes;
-      tally.allocated_variance += site.allocated_variance;
-      tally.allocated_count += site.allocated_count;
-      tally.peak_bytes += site.bytes_at_peak;
-      // No sample of the peak is kept; the site's variance per allocated byte is the best guess of that per byte at the
-      // peak.
-      if (site.allocated_bytes > 0) {
-        tally.peak_variance += site.allocated_variance * static_cast<double>(site.bytes_at_peak) /
-                               static_cast<double>(site.allocated_bytes);
+      if (parts_[index].empty()) PartOf(index, &attribution_->ChargeOf(index, 0));
+      std::vector<Part>& parts = parts_[index];
+      report_->divided_sites += parts.size() > 1;
+      uint64_t live = 0;
+      for (const Part& part : parts) live += part.tally.live_bytes;
+      Volume rest = {site.samples, site.allocated_bytes, site.bytes_at_peak, site.allocated_count,
+                     site.allocated_variance};
+      for (size_t i = 0; i < parts.size(); i++) {
+        const bool last = i + 1 == parts.size();
+        const double share = live > 0 ? static_cast<double>(parts[i].tally.live_bytes) / static_cast<double>(live)
+                             : last   ? 1.0
+                                      : 0.0;
+        AddVolume(site, last ? 1.0 : share, last, &rest, &parts[i].tally);
       }
     }
+  }
+
+  // `share` of what the site had; the last part takes what is left, so that the parts are the site.
+  struct Volume {
+    uint64_t samples, allocated_bytes, bytes_at_peak;
+    double allocated_count, allocated_variance;
+  };
+  void AddVolume(const Site& site, double share, bool last, Volume* rest, Tally* tally) {
+    auto take = [&](uint64_t whole, uint64_t* left) {
+      uint64_t part = last ? *left : std::min(*left, static_cast<uint64_t>(share * static_cast<double>(whole)));
+      *left -= part;
+      return part;
+    };
+    const double count = last ? rest->allocated_count : share * site.allocated_count;
+    const double variance = last ? rest->allocated_variance : share * site.allocated_variance;
+    rest->allocated_count -= count;
+    rest->allocated_variance -= variance;
+    tally->samples += take(site.samples, &rest->samples);
+    tally->allocated_bytes += take(site.allocated_bytes, &rest->allocated_bytes);
+    const uint64_t peak = take(site.bytes_at_peak, &rest->bytes_at_peak);
+    tally->peak_bytes += peak;
+    tally->allocated_count += count;
+    tally->allocated_variance += variance;
+    // No sample of the peak is kept. A byte of it is as uncertain as one that was allocated here, or, where memory ran
+    // short and live samples were thinned, as one that is live.
+    double per_byte =
+        site.allocated_bytes > 0 ? site.allocated_variance / static_cast<double>(site.allocated_bytes) : 0;
+    if (profile_.losses.interval_doublings > 0 && tally->live_bytes > 0) {
+      per_byte = std::max(per_byte, tally->live_variance / static_cast<double>(tally->live_bytes));
+    }
+    tally->peak_variance += per_byte * static_cast<double>(peak);
   }
 
   void MakeRows() {
@@ -123,6 +151,7 @@ class Builder {
         row.guessed = charge.guessed;
         row.unattributed = charge.kind == ChargeKind::kUnattributed;
         row.owner_frame = charge.owner_frame;
+        row.telling_frame = charge.telling_frame;
         row.kind = profile_.sites[index].kind;
         row.truncated = profile_.sites[index].truncated;
         row.thread = HeaviestThread(part.threads);
@@ -407,6 +436,11 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   for (uint64_t raw : attribution->DistinctFrames()) symbolizer->Resolve(raw);
   report.unresolved_frames = std::max(symbolizer->unresolved_frames(), profile.losses.unresolved_frames);
   report.warnings = report.trust.warnings;
+  if (report.divided_sites > 0 && options.metric != Metric::kLive && options.metric != Metric::kCount) {
+    report.warnings.push_back(absl::StrCat(
+        FormatCount(static_cast<double>(report.divided_sites)), report.divided_sites == 1 ? " stack is" : " stacks are",
+        " shared by threads of several owners: what was allocated, or held at the peak, is divided as live memory is"));
+  }
   if (unknown) {
     report.warnings.push_back(absl::StrCat("what each thread ",
                                            options.metric == Metric::kPeak ? "had at the peak" : "allocated",

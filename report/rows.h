@@ -50,7 +50,7 @@ struct SiteRow {
   std::string module, team, rule, via, thread;
   bool guessed = false, unattributed = false, truncated = false;
   SiteKind kind = SiteKind::kMalloc;
-  int owner_frame = -1;
+  int owner_frame = -1, telling_frame = -1;  // Charge's
   Tally tally;
 };
 
@@ -65,9 +65,10 @@ struct Report {
   Attribution* attribution = nullptr;
   ReportOptions options;
   Trust trust;
-  std::string runtime;     // "java 21", "python 3.11"; empty = native or not known
-  std::string method;      // "sampled, live bytes by allocation site, first owned frame"
-  std::string rules_path;  // empty: no rules file, owners are guesses
+  uint64_t divided_sites = 0;  // of several owners: their volume and peak are divided as their live bytes are
+  std::string runtime;         // "java 21", "python 3.11"; empty = native or not known
+  std::string method;          // "sampled, live bytes by allocation site, first owned frame"
+  std::string rules_path;      // empty: no rules file, owners are guesses
   bool guesses = false;
   double older_than_s = 0;  // threshold of old_bytes; 0 = none, the process is too young
   Tally totals;

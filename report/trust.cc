@@ -141,6 +141,14 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
                          ? "): its records are damaged"
                          : "); give it more room with memory= or a larger interval=");
   }
+  if (trust.usable && static_cast<double>(profile.losses.sites_overflowed) >
+                          kMaxLossShare * static_cast<double>(profile.recorded_samples)) {
+    trust.usable = false;
+    trust.reason = absl::StrCat(
+        "unusable: ", FormatCount(static_cast<double>(profile.losses.sites_overflowed)), " of ",
+        FormatCount(static_cast<double>(profile.recorded_samples)),
+        " samples have no stack: the stack table was full; give it more room with memory= or a larger interval=");
+  }
   AddPauseWarnings(profile, &trust.warnings);
   const Losses& losses = profile.losses;
   if (trust.usable && losses.dropped_samples > 0) {

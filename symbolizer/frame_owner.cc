@@ -12,6 +12,8 @@
 namespace cadastre {
 namespace {
 
+constexpr size_t kKernelNameBytes = 15;  // TASK_COMM_LEN of the Linux kernel, less the NUL
+
 // Rust spells methods of an impl "<acme::Index>::add" and "<acme::Index as core::fmt::Display>::fmt". Gives what a
 // prefix may be matched against: the type and, after " as ", the trait; references and pointers are passed over. Empty
 // where there is none.
@@ -58,6 +60,7 @@ struct FrameOwner::State {
   };
   mutable std::mutex entries_mutex;
   mutable absl::flat_hash_map<std::string, std::unique_ptr<LibraryEntry>> entries;
+  absl::flat_hash_map<std::string, int> cut_threads;  // what the kernel keeps of prefixes longer than that
 
   const Rule* At(RuleMatch match) const { return match.rule < 0 ? nullptr : &rules[match.rule]; }
   const Rule* FindFunction(const Frame& frame) const;
@@ -79,6 +82,8 @@ FrameOwner::FrameOwner(const OwnerRules& rules) : state_(std::make_unique<State>
           break;
         case RuleKey::kThread:
           state_->threads.Add(rule.prefix, index);
+          if (rule.prefix.size() > kKernelNameBytes)
+            state_->cut_threads.try_emplace(rule.prefix.substr(0, kKernelNameBytes), index);
           break;
         case RuleKey::kClass:
           break;  // heap dumps only
@@ -167,6 +172,11 @@ const Rule* FrameOwner::Find(const Frame& frame) const {
 }
 
 const Rule* FrameOwner::FindThread(const std::string& thread_name) const {
+  // A name as long as the kernel keeps them may be the beginning of one that a longer rule means.
+  if (thread_name.size() == kKernelNameBytes) {
+    auto cut = state_->cut_threads.find(thread_name);
+    if (cut != state_->cut_threads.end()) return &state_->rules[static_cast<size_t>(cut->second)];
+  }
   return state_->At(state_->threads.Longest(thread_name));
 }
 

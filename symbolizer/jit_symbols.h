@@ -1,9 +1,9 @@
-// Names of code that a just-in-time compiler made: the file /tmp/perf-PID.map that node --perf-basic-prof, .NET, LuaJIT,
-// PyPy and others write for perf. (Java frames do not need it: they bring their names along.)
+// Names of code that a just-in-time compiler made: the file /tmp/perf-PID.map that node --perf-basic-prof, .NET,
+// LuaJIT, PyPy and others write for perf. (Java frames do not need it: they bring their names along.)
 //
-// Format (Linux, tools/perf/Documentation/jit-interface.txt): lines "START SIZE NAME", hexadecimal without 0x; NAME goes
-// to the end of the line. Memory is used again: a later line counts where two overlap. Errors: a line that is none is
-// passed over; no file, or one that is not to be trusted, gives no names. Thread-safety: constant once it is read.
+// Format (Linux, tools/perf/Documentation/jit-interface.txt): lines "START SIZE NAME", hexadecimal without 0x; NAME
+// goes to the end of the line. Memory is used again: a later line counts where two overlap. Errors: a line that is none
+// is passed over; no file, or one that is not to be trusted, gives no names. Thread-safety: constant once it is read.
 //
 // Example:
 //   JitSymbols jit = JitSymbols::Read("/tmp/perf-4711.map", start_of_the_process, owner_of_the_profile);

@@ -29,7 +29,7 @@ sigset_t WatchedSignals() {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const struct sigaction& sigpipe_action) : sigpipe_action_(sigpipe_action) {}
+ChildProcess::ChildProcess(const Inherited& inherited) : inherited_(inherited) {}
 
 ChildProcess::~ChildProcess() {
   if (pid_ < 0) return;
@@ -58,7 +58,8 @@ absl::Status ChildProcess::Start(const std::vector<std::string>& command, const 
     while (read(go[0], &byte, 1) < 0 && errno == EINTR) {
     }
     sigaction(SIGCHLD, &old_child_action_, nullptr);
-    sigaction(SIGPIPE, &sigpipe_action_, nullptr);
+    sigaction(SIGPIPE, &inherited_.pipe, nullptr);
+    sigaction(SIGXFSZ, &inherited_.file_size, nullptr);
     prepare(getpid());
     sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
     execvp(arguments[0], arguments.data());

@@ -8,7 +8,7 @@
 // Thread-safety: one child, one thread; blocks signals of the calling process from Start to the end.
 //
 // Example:
-//   ChildProcess child(inherited_sigpipe);
+//   ChildProcess child(inherited);
 //   if (absl::Status status = child.Start(command, [](pid_t pid) { setenv("X", "1", 1); }); !status.ok()) ...
 //   child.Wait([&] { watch.Poll(); }, watch.descriptor());
 //   return child.ExitStatus();
@@ -29,8 +29,13 @@ namespace cadastre {
 
 class ChildProcess {
  public:
-  // `sigpipe_action`: what we inherited for SIGPIPE, and the child is to inherit. The default is the system's.
-  explicit ChildProcess(const struct sigaction& sigpipe_action = {});
+  // What we inherited for the signals that we ignore, and the child is to inherit. The default is the system's.
+  struct Inherited {
+    struct sigaction pipe {
+    }, file_size{};
+  };
+  explicit ChildProcess(const Inherited& inherited);
+  ChildProcess() : ChildProcess(Inherited()) {}
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
 
@@ -58,7 +63,7 @@ class ChildProcess {
   int start_failure_ = 126;
   rusage usage_{};
   sigset_t old_mask_{};
-  struct sigaction sigpipe_action_;
+  Inherited inherited_;
   struct sigaction old_child_action_ {};
 };
 

@@ -35,9 +35,10 @@ inline constexpr int kExitDone = 0, kExitFailed = 1, kExitUnusable = 2;
 
 struct Invocation {
   int status = kExitDone;
-  bool has_target = false;                // a "--" was given
-  std::vector<std::string> target;        // what stood after it
-  struct sigaction inherited_sigpipe {};  // main() ignores it for its own output
+  bool has_target = false;          // a "--" was given
+  std::vector<std::string> target;  // what stood after it
+  struct sigaction inherited_sigpipe {
+  }, inherited_sigxfsz{};  // main() ignores them for its own output
 };
 
 void AddRunCommand(CLI::App& app, Invocation* invocation);

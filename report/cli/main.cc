@@ -112,6 +112,8 @@ int main(int argc, char** argv) {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &invocation.inherited_sigpipe);
+  // Beyond a file size limit a write fails with EFBIG instead.
+  sigaction(SIGXFSZ, &ignore, &invocation.inherited_sigxfsz);
   try {
     return Main(argc, argv, &invocation);
   } catch (const std::exception& error) {

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -99,8 +100,24 @@ std::string EffectiveOption(const std::string& options, const std::string& name)
   return value.empty() && inherited != nullptr ? OptionValue(inherited, name) : value;
 }
 
+// Those of programs that the child started, most likely.
+size_t ProfilesMadeSince(const std::string& directory, uint64_t realtime_ns) {
+  size_t made = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    struct stat facts {};
+    std::string name = entry.path().filename().string();
+    if (!absl::StartsWith(name, "cadastre-") || !absl::EndsWith(name, ".cad")) continue;
+    if (lstat(entry.path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+    uint64_t changed_ns =
+        static_cast<uint64_t>(facts.st_ctim.tv_sec) * 1000000000ull + static_cast<uint64_t>(facts.st_ctim.tv_nsec);
+    made += changed_ns >= realtime_ns;
+  }
+  return made;
+}
+
 void SayWhyNoProfile(const std::string& program, const std::string& options, const std::string& reason, bool clean_exit,
-                     double ran_seconds, bool was_made) {
+                     double ran_seconds, bool was_made, size_t others) {
   std::string min_life = EffectiveOption(options, "min-life"), exe = EffectiveOption(options, "exe");
   uint64_t min_life_ns = 0;
   if (clean_exit && ParseDuration(min_life.data(), min_life.size(), &min_life_ns) &&
@@ -121,6 +138,12 @@ void SayWhyNoProfile(const std::string& program, const std::string& options, con
   std::string why = facts.ok() ? WhyNotPreloaded(*facts) : "";
   if (!why.empty()) return Say(absl::StrCat("no profile: ", why));
   absl::StatusOr<uint64_t> bytes = ParseSize(EffectiveOption(options, "interval"));
+  if (others > 0) {
+    return Say(
+        absl::StrCat("no profile of ", name.empty() ? program : name, " itself, which allocated too little; ",
+                     others == 1 ? "one of another program was" : absl::StrCat(others, " of other programs were"),
+                     " made meanwhile (its children's are such): see `cadastre list`"));
+  }
   if (bytes.ok() && *bytes == 1) return Say("no profile: the program allocated nothing that was seen");
   Say(absl::StrCat("no sample was due (the program allocated less than about ",
                    FormatInterval(bytes.ok() ? *bytes : kDefaultIntervalBytes),
@@ -202,7 +225,7 @@ int Run(const RunCommand& command, const Invocation& invocation) {
   };
   std::optional<LiveFileWatch> watch;
   const uint64_t started_ns = RealtimeNow();
-  ChildProcess child(invocation.inherited_sigpipe);
+  ChildProcess child({invocation.inherited_sigpipe, invocation.inherited_sigxfsz});
   absl::Status started = child.Start(
       target,
       [&](pid_t pid) {
@@ -226,7 +249,8 @@ int Run(const RunCommand& command, const Invocation& invocation) {
   if (!watch->found() || watch->was_removed()) {
     double ran_seconds = static_cast<double>(RealtimeNow() - started_ns) / 1e9;
     if (!command.quiet)
-      SayWhyNoProfile(target[0], *options, reason, WIFEXITED(child.wait_status()), ran_seconds, watch->found());
+      SayWhyNoProfile(target[0], *options, reason, WIFEXITED(child.wait_status()), ran_seconds, watch->found(),
+                      ProfilesMadeSince(*directory, started_ns));
     return status;
   }
   for (const std::string& earlier : watch->earlier()) WriteReplaced(earlier);

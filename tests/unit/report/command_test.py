@@ -90,6 +90,22 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(ran.status, 0, ran.stderr)
         self.assertEqual(self.cadastre("report", profile).status, 0)
 
+    def test_a_file_size_limit_is_one_line_and_leaves_nothing(self):
+        profile = self.recorded(self.run_sh("x=1; exit 0", "--quiet").stderr)
+        before = sorted(os.listdir(self.out))
+        out = os.path.join(self.out, "copy.cad")
+        ran = target.run(["/bin/bash", "-c", f"ulimit -f 10; {ARGUMENTS.cadastre} symbolize {profile} -o {out}"])
+        self.assertEqual((ran.status, ran.stderr.count("\n")), (2, 1), ran)
+        self.assertEqual(sorted(os.listdir(self.out)), before)
+        # What is started has the signal as it was.
+        ran = self.cadastre("run", "--quiet", "--out", self.out, "--", "/bin/bash", "-c", "trap '' USR1; grep SigIgn /proc/self/status")
+        self.assertEqual(int(ran.stdout.split()[1], 16) & (1 << (signal.SIGXFSZ - 1)), 0, ran.stdout)
+
+    def test_profiles_of_what_a_script_started_are_mentioned(self):
+        ran = self.cadastre("run", "--out", self.out, "--interval", "1m", "--", "/bin/sh", "-c",
+                            "/usr/bin/python3 -c 'x = [bytes(1000000) for i in range(50)]'; :")
+        self.assertIn("see `cadastre list`", ran.stderr)
+
     def test_keep_removes_the_oldest_reported_profiles_of_the_same_program(self):
         made = []
         for number in range(4):
@@ -294,6 +310,8 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(document["profile"]["snapshot"], "before")
         self.assertGreater(document["profile"]["rss_bytes"], 0)
         self.assertGreater(document["totals"]["live_bytes"], 0)
+        for reserved in ("last", "peak", "2h"):
+            self.assertEqual(self.cadastre("snapshot", str(pid), "--label", reserved).status, 2, reserved)
         again = self.cadastre("snapshot", str(pid), "--label", "before")
         self.assertEqual((again.status, again.stdout, again.stderr.count("\n")), (2, "", 1))
         self.assertEqual(self.cadastre("snapshot", str(pid), "--label", "before", "--force").status, 0)

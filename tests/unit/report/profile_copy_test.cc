@@ -171,8 +171,8 @@ TEST_CASE("A copy under a fast writer holds whole records only, and all that res
 }
 
 TEST_CASE("Labels are names that cannot be mistaken", "[profile_copy]") {
-  for (const char* good : {"before", "a", "10.20", "v2_final-3", "peak"}) CHECK(CheckLabel(good).ok());
-  for (const char* bad : {"", "a/b", "a b", "@", "last", "2h", "10m", "a\n"}) {
+  for (const char* good : {"before", "a", "10.20", "v2_final-3", "peaks"}) CHECK(CheckLabel(good).ok());
+  for (const char* bad : {"", "a/b", "a b", "@", "last", "peak", "2h", "10m", "a\n"}) {
     INFO(bad);
     CHECK_FALSE(CheckLabel(bad).ok());
   }

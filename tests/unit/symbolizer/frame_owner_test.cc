@@ -156,6 +156,14 @@ TEST_CASE("Threads are matched by name, classes not at all", "[frame_owner]") {
   CHECK(ModuleOf(owner, FrameOf("com.acme.Cache.put")) == "-");
 }
 
+TEST_CASE("A thread rule longer than the kernel's names matches what the kernel keeps of them", "[frame_owner]") {
+  FrameOwner owner(RulesOf("thread:http-nio-8080-exec-,web,t\nthread:http-nio-,poll,t\n"));
+  CHECK(owner.FindThread("http-nio-8080-e")->module == "web");
+  CHECK(owner.FindThread("http-nio-8081-e")->module == "poll");
+  CHECK(owner.FindThread("http-nio-8080")->module == "poll");
+  CHECK(owner.FindThread("http-nio-8080-exec-12")->module == "web");
+}
+
 TEST_CASE("Platform modules are transparent unless their kind says otherwise", "[frame_owner]") {
   OwnerRules rules = RulesOf(
       "a,platform,\nb,platform/x,\nc,platform/x,t,owner\nd,wrapper,t,transparent\ne,platformer,t\nf,m,t,container\n");

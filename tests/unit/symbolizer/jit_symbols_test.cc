@@ -31,7 +31,8 @@ TEST_CASE("A pc is named by the code that covers it", "[jit_symbols]") {
 }
 
 TEST_CASE("Later code counts where memory was used again", "[jit_symbols]") {
-  JitSymbols symbols = JitSymbols::Parse("1000 100 old\n1040 20 inner\n2000 10 a\n2010 10 b\n1ff8 20 over\n3000 8 x\n3000 8 y\n");
+  JitSymbols symbols =
+      JitSymbols::Parse("1000 100 old\n1040 20 inner\n2000 10 a\n2010 10 b\n1ff8 20 over\n3000 8 x\n3000 8 y\n");
   CHECK(NameAt(symbols, 0x1010) == "old");
   CHECK(NameAt(symbols, 0x1050) == "inner");
   CHECK(NameAt(symbols, 0x1070) == "old");
@@ -42,7 +43,8 @@ TEST_CASE("Later code counts where memory was used again", "[jit_symbols]") {
 }
 
 TEST_CASE("Lines that are none are passed over", "[jit_symbols]") {
-  JitSymbols symbols = JitSymbols::Parse("\n# comment\nzz 10 bad\n1000 bad\n1000 0 empty\nffffffffffffff00 fff beyond\n4000 10\n5000 10 good");
+  JitSymbols symbols = JitSymbols::Parse(
+      "\n# comment\nzz 10 bad\n1000 bad\n1000 0 empty\nffffffffffffff00 fff beyond\n4000 10\n5000 10 good");
   for (uint64_t pc : {0x1000ull, 0x4000ull, 0xffffffffffffff00ull}) CHECK(NameAt(symbols, pc).empty());
   CHECK(NameAt(symbols, 0x5000) == "good");
 }
