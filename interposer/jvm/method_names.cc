@@ -89,8 +89,10 @@ __attribute__((noinline)) uint32_t InternName(const VmLayout& layout, const Meth
   CachedWords words;
   if (g_strings.Find(hash, &words)) return static_cast<uint32_t>(words.first);
   const uint32_t string = ProfileAddString(text, length);
-  if (string != 0) g_strings.Insert(hash, {string, 0, 0});
-  return string;
+  if (string == 0) return 0;
+  // Another thread may have brought the same name meanwhile: one of the two strings is used by both.
+  if (!g_strings.Find(hash, &words)) g_strings.Insert(hash, {string, 0, 0});
+  return g_strings.Find(hash, &words) ? static_cast<uint32_t>(words.first) : string;
 }
 
 uint32_t LineOf(const VmLayout& layout, uint64_t constants, int32_t bytecode) {
