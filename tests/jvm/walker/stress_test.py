@@ -59,7 +59,8 @@ def run_once(args, home, flags, words, behind, interval, end):
         process = subprocess.Popen(command, env=environment, cwd=out, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             if not isinstance(word, str):
-                time.sleep(args.seconds * 0.7 + 0.5)  # in the middle of it
+                process.stdout.readline()  # "started": a JVM that compiles everything first takes its time
+                time.sleep(args.seconds * 0.7)  # in the middle of it
                 process.send_signal(word)
             stdout, stderr = process.communicate(timeout=args.seconds + 150)
         except subprocess.TimeoutExpired:

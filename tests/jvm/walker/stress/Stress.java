@@ -298,6 +298,8 @@ public final class Stress {
     List<String> words = List.of(arguments).subList(2, arguments.length);
     oome = words.contains("oome");
     overflow = words.contains("overflow");
+    System.out.println("started");
+    System.out.flush();
     long[] rounds = new long[count];
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < count; i++) {
