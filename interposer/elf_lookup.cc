@@ -123,6 +123,11 @@ const link_map* NextLibraryWith(const char* name) {
   return nullptr;
 }
 
+void* FindNextFunction(const char* name) {
+  const link_map* library = NextLibraryWith(name);
+  return library != nullptr ? FindInLibrary(library, name) : nullptr;
+}
+
 const link_map* AnyLibraryWith(const char* name) {
   const link_map* own = OwnLibrary();
   for (const link_map* map = FirstLibrary(); map != nullptr; map = map->l_next) {

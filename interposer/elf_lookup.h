@@ -26,6 +26,8 @@ const link_map* LibraryOf(const void* address);  // the library whose load addre
 
 // The first library behind ours that defines `name`: what RTLD_NEXT would find.
 const link_map* NextLibraryWith(const char* name);
+// That definition itself; nullptr if there is none.
+void* FindNextFunction(const char* name);
 // The first library of the whole list that defines it and is not ours.
 const link_map* AnyLibraryWith(const char* name);
 

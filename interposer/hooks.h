@@ -13,6 +13,8 @@
 #include "interposer/stack_capture.h"
 
 #define CADASTRE_EXPORT extern "C" __attribute__((visibility("default")))
+// Called from assembly of ours alone.
+#define CADASTRE_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
 
 // Defines `entry`, which calls `function`(rdi, rsi, rdx, const EntryRegisters*) and returns what it returns.
 // Stack: 8 registers and 8 bytes that keep it 16-byte aligned. Layout == struct EntryRegisters.

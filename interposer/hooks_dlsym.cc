@@ -14,8 +14,6 @@
 #include "interposer/hooks.h"
 #include "interposer/real_allocator.h"
 
-#define CADASTRE_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
-
 extern "C" {
 __attribute__((visibility("hidden"), used)) void* cadastre_real_dlsym;
 }
@@ -54,10 +52,9 @@ const Exchanged* FindExchanged(const char* name) {
 }  // namespace cadastre
 
 CADASTRE_HIDDEN void cadastre_resolve_dlsym() {
-  const link_map* library = cadastre::NextLibraryWith("dlsym");
-  if (library == nullptr) library = cadastre::AnyLibraryWith("dlsym");
-  if (library == nullptr) return;
-  __atomic_store_n(&cadastre_real_dlsym, cadastre::FindInLibrary(library, "dlsym"), __ATOMIC_RELEASE);
+  void* real = cadastre::FindNextFunction("dlsym");
+  if (real == nullptr) real = cadastre::FindLoadedFunction("dlsym");
+  __atomic_store_n(&cadastre_real_dlsym, real, __ATOMIC_RELEASE);
 }
 
 // The answer for a name of the malloc family; nullptr: let the loader answer.

@@ -15,8 +15,6 @@
 static_assert(SYS_seccomp == 317 && SYS_prctl == 157 && PR_SET_SECCOMP == 22 && SECCOMP_SET_MODE_STRICT == 0 &&
               SECCOMP_SET_MODE_FILTER == 1);
 
-#define CADASTRE_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
-
 extern "C" {
 __attribute__((visibility("hidden"), used)) void* cadastre_real_syscall;
 __attribute__((visibility("hidden"), used)) void* cadastre_real_prctl;
@@ -31,8 +29,7 @@ CADASTRE_HIDDEN void cadastre_before_rename(long, const char* name) {
 
 namespace {
 void Resolve(const char* name, void** slot) {
-  const link_map* library = cadastre::NextLibraryWith(name);
-  if (library != nullptr) __atomic_store_n(slot, cadastre::FindInLibrary(library, name), __ATOMIC_RELEASE);
+  __atomic_store_n(slot, cadastre::FindNextFunction(name), __ATOMIC_RELEASE);
 }
 }  // namespace
 

@@ -85,8 +85,7 @@ template <typename Function>
 Function Next(void** slot, const char* name) {
   void* function = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
   if (function == nullptr) {
-    const link_map* library = NextLibraryWith(name);
-    if (library != nullptr) function = FindInLibrary(library, name);
+    function = FindNextFunction(name);
     __atomic_store_n(slot, function, __ATOMIC_RELEASE);
   }
   return reinterpret_cast<Function>(function);

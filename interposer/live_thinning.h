@@ -14,7 +14,7 @@
 //   full. Blocks far larger than R' are all kept: then the next doubling comes where half of the rest is used up.
 //
 // Thread- and signal-safety: lock-free; safe in a signal handler that interrupts it. A slot's owner may free its block
-// at any moment (live_table.h, LiveThin). Cost: a few microseconds for each recorded sample while a pass lasts.
+// at any moment (live_table.h, LiveReweigh). Cost: a few microseconds for each recorded sample while a pass lasts.
 #ifndef CADASTRE_INTERPOSER_LIVE_THINNING_H_
 #define CADASTRE_INTERPOSER_LIVE_THINNING_H_
 

@@ -41,11 +41,7 @@ class WordCache {
       uint64_t found = entry.key.load(std::memory_order_acquire);
       if (found == kUnused) return false;
       if (found != key) continue;
-      // Acquire, so that the key is read again after them.
-      words->first = entry.first.load(std::memory_order_acquire);
-      words->second = entry.second.load(std::memory_order_acquire);
-      words->third = entry.third.load(std::memory_order_acquire);
-      return entry.key.load(std::memory_order_relaxed) == key;
+      return Read(entry, key, words);
     }
     return false;
   }
@@ -68,6 +64,15 @@ class WordCache {
     std::atomic<uint64_t> first, second, third;
   };
   static_assert(sizeof(Entry) == 32);
+
+  // The words of an entry that had the key a moment ago. False: it is being written.
+  __attribute__((always_inline)) static bool Read(const Entry& entry, uint64_t key, CachedWords* words) {
+    // Acquire, so that the key is read again after them.
+    words->first = entry.first.load(std::memory_order_acquire);
+    words->second = entry.second.load(std::memory_order_acquire);
+    words->third = entry.third.load(std::memory_order_acquire);
+    return __builtin_expect(entry.key.load(std::memory_order_relaxed) == key, 1);
+  }
 
   struct Table {
     uint64_t shift;     // 64 - log2(capacity): the upper bits of the hash are the place
@@ -99,10 +104,7 @@ class WordCache {
     __attribute__((always_inline)) bool FindFirst(uint64_t key, CachedWords* words) const {
       const Entry& entry = table_->entries[Hash(key) >> shift_];
       if (__builtin_expect(entry.key.load(std::memory_order_acquire) != key, 0)) return false;
-      words->first = entry.first.load(std::memory_order_acquire);
-      words->second = entry.second.load(std::memory_order_acquire);
-      words->third = entry.third.load(std::memory_order_acquire);
-      return __builtin_expect(entry.key.load(std::memory_order_relaxed) == key, 1);
+      return Read(entry, key, words);
     }
 
    private:

@@ -20,8 +20,6 @@ enum JvmState : uint32_t { kNoJvm = 0, kReading = 1, kUnusable = 2, kReady = 3 }
 
 uint32_t state;  // JvmState; the layout is constant once it is kUnusable or kReady
 VmLayout layout;
-uint64_t libjvm_address;  // anywhere in libjvm
-
 uint32_t collector_known;
 
 JvmState State() { return static_cast<JvmState>(__atomic_load_n(&state, __ATOMIC_ACQUIRE)); }
@@ -61,18 +59,7 @@ bool IsReturnAddress(uint64_t pc, bool at_barrier) {
 // The native method that the JVM calls at the bottom of a virtual thread's stack. What lies behind it belongs to the
 // thread that carries it.
 bool IsVirtualThreadRoot(uint64_t method) {
-  static constexpr char kClass[] = "jdk/internal/vm/Continuation", kMethod[] = "enterSpecial";
-  const uint64_t constants = LoadField<uint64_t>(method, layout.method_constants);
-  const uint64_t pool = LoadField<uint64_t>(constants, layout.const_pool);
-  const uint64_t name =
-      LoadField<uint64_t>(pool, layout.pool_bytes + LoadField<uint16_t>(constants, layout.const_name_index) * 8);
-  const uint64_t holder = LoadField<uint64_t>(pool, layout.pool_holder);
-  auto equals = [](uint64_t symbol, const char* text, uint16_t length) {
-    return LoadField<uint16_t>(symbol, layout.symbol_length) == length &&
-           memcmp(reinterpret_cast<const char*>(symbol + static_cast<uint64_t>(layout.symbol_body)), text, length) == 0;
-  };
-  return equals(name, kMethod, sizeof(kMethod) - 1) &&
-         equals(LoadField<uint64_t>(holder, layout.klass_name), kClass, sizeof(kClass) - 1);
+  return IsMethod(layout, method, "jdk/internal/vm/Continuation", "enterSpecial");
 }
 
 // The frames of call sites in compiled code, one entry for each inlined method: frame word; blob and size of its
@@ -314,7 +301,6 @@ void JvmNoteThreadKey(const void* caller, uint32_t key) {
   if (!IsHotSpot(library)) return;
   uint32_t expected = kNoJvm;
   if (!__atomic_compare_exchange_n(&state, &expected, kReading, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
-  libjvm_address = reinterpret_cast<uint64_t>(caller);
   const bool usable = ReadVmStructs(library, &layout);
   SetThreadKey(key);
   __atomic_store_n(&state, usable ? kReady : kUnusable, __ATOMIC_RELEASE);

@@ -1,6 +1,7 @@
 #include "interposer/jvm/method_names.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "interposer/jvm/code_cache.h"
 #include "interposer/jvm/java_names.h"
@@ -171,6 +172,15 @@ uint64_t JavaFrameAtAddress(const VmLayout& layout, uint64_t method, uint64_t by
 
 uint32_t JavaMethodName(const VmLayout& layout, uint64_t method) {
   return format::JavaNameOf(JavaFrameAtIndex(layout, method, -1));
+}
+
+bool IsMethod(const VmLayout& layout, uint64_t method, const char* class_name, const char* method_name) {
+  const MethodParts parts = ReadParts(layout, method);
+  auto equals = [&](uint64_t symbol, const char* text) {
+    const TextSpan span = SymbolText(layout, symbol);
+    return span.length == strlen(text) && memcmp(span.begin, text, span.length) == 0;
+  };
+  return equals(parts.method_symbol, method_name) && equals(parts.class_symbol, class_name);
 }
 
 uint32_t LineAt(uint64_t table, uint32_t bytecode, uint32_t excluded) {
