@@ -51,7 +51,7 @@ bool Populate(uint64_t chunk) {
   return result == 0;
 }
 
-// Shares of the file. The rest goes to live samples. At the default 64 MiB: 2 MiB of strings, 16 Ki thread names, 6 Ki
+// Shares of the file. The rest goes to live samples. At the default 64 MiB: 2 MiB of strings, 16 Ki threads, 6 Ki
 // thread buffers, 75 Ki sites, 2 Mi frames (28 a site), 630 Ki live samples.
 struct Layout {
   format::RegionKind kind;
@@ -61,7 +61,7 @@ struct Layout {
 constexpr Layout kLayout[] = {
     {format::kRegionStrings, 8, 32},
     {format::kRegionLibraries, sizeof(format::LibraryRecord), 128},
-    {format::kRegionThreads, sizeof(format::ThreadRecord), 128},
+    {format::kRegionThreads, sizeof(format::ThreadRecord), 64},
     {format::kRegionBuffers, sizeof(format::BufferRecord), 10},
     {format::kRegionSites, sizeof(format::SiteRecord), 8},
     {format::kRegionFrames, 8, 4},

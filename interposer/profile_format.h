@@ -195,14 +195,21 @@ enum SiteFlags : uint32_t {
 inline constexpr uint32_t kSiteOverflow = 1;  // the site "[stack table full]"
 
 // ---- Threads ------------------------------------------------------------------------------------
-// One thread that ever gave a sample. Named by index; 0 = not known.
+// One thread: any that ever gave a sample, and any whose creation was seen (then its stack and who created it are known
+// too, whether it gives samples or not). Named by index; 0 = not known. The record of a thread that has ended and never
+// gave a sample may be used again. A thread's stack is not among the live samples: it is this record.
 struct ThreadRecord {
   uint32_t state;     // RecordState
   uint32_t tid;       // as the kernel says in the target's pid namespace; 0 = not known
-  uint64_t start_ns;  // first sample, since Header::start_monotonic_ns
-  char name[16];      // as of the first sample; NUL-padded
+  uint64_t start_ns;  // its creation or first sample, since Header::start_monotonic_ns
+  char name[16];  // the kernel's name for it, NUL-padded: as of its start or first sample, then as it renames itself
+  uint32_t full_name;      // string: the whole name where the kernel's is cut; 0 = name holds it all, or not known
+  uint32_t creation_site;  // site of kind kSiteStack: who called pthread_create; 0 = not known
+  uint64_t stack_low;      // the block that holds the stack, the guard and the thread's static TLS; 0 = not known
+  uint64_t stack_high;
+  uint64_t ended_ns;  // it was found ended then; 0 = it was not
 };
-static_assert(sizeof(ThreadRecord) == 32);
+static_assert(sizeof(ThreadRecord) == 64);
 
 // ---- Thread buffers -----------------------------------------------------------------------------
 // A ring of commutative deltas, one producer. Pending = deltas [tail, head). Written: delta, then head. Applied by the
