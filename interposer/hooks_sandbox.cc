@@ -1,7 +1,7 @@
 // prctl and syscall: pure tail jumps, except that a seccomp filter is about to be installed. Afterwards nothing may be
 // opened or asked (gettid, openat and readlink may be punished with death), so the profile and this thread's buffer are
-// made ready just before. (And the thread's name: a thread that has given samples gets its new one.) This is the one
-// case in which a file exists before the first due sample.
+// made ready just before. (And the thread's name: a thread that has given samples gets its new one.) So a file
+// may exist before the first due sample.
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

@@ -1,6 +1,7 @@
 // The thread functions: what a thread's stack and name are, and where a JVM keeps its idea of the thread.
 //
-// pthread_create: the new thread learns its own stack bounds before the program's function runs.
+// pthread_create: who creates the thread is recorded, and the new thread learns its own stack bounds before the
+// program's function runs.
 //
 // Bounds cannot be asked for later: pthread_getattr_np allocates and takes locks. The start record comes from a small
 // private pool, never from the program's heap; where the pool is empty the thread is created as the caller asked and
@@ -12,9 +13,11 @@
 #include "interposer/elf_lookup.h"
 #include "interposer/hooks.h"
 #include "interposer/jvm/jvm.h"
+#include "interposer/recorder.h"
 #include "interposer/session.h"
 #include "interposer/thread_buffer.h"
 #include "interposer/thread_state.h"
+#include "interposer/thread_table.h"
 
 namespace cadastre {
 namespace {
@@ -27,6 +30,7 @@ struct ThreadStart {
   ThreadFunction function;
   void* argument;
   uint64_t stack_bytes, guard_bytes;
+  uint32_t record;  // ThreadRecord; 0 = none
 };
 
 // Records are in use only between pthread_create and the first instructions of the thread.
@@ -75,6 +79,11 @@ void* RunThread(void* argument) {
     asm("movq %%fs:0, %0" : "=r"(top));
     thread->thread_stack.high = top;
     thread->thread_stack.low = top - start->stack_bytes + start->guard_bytes;
+    if (start->record != 0 && SessionIsRecording()) {
+      // The block ends with the page of the control block, and glibc puts the guard beside the bytes asked for.
+      const uint64_t end = (top | 4095) + 1;
+      ThreadRecordStart(thread, start->record, {end - start->stack_bytes - start->guard_bytes, end});
+    }
   }
   __atomic_store_n(&start->taken, 0, __ATOMIC_RELEASE);
   return function(function_argument);
@@ -121,8 +130,17 @@ CADASTRE_EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   return error;
 }
 
+CADASTRE_WIDE_ENTRY(cadastre_pthread_create_entry, cadastre_pthread_create_seen);
+CADASTRE_HIDDEN int cadastre_pthread_create_entry(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+
 CADASTRE_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
                                    void* argument) {
+  return cadastre_pthread_create_entry(thread, attributes, function, argument);
+}
+
+CADASTRE_HIDDEN int cadastre_pthread_create_seen(pthread_t* thread, const pthread_attr_t* attributes,
+                                                 void* (*function)(void*), void* argument,
+                                                 cadastre::EntryRegisters registers) {
   using namespace cadastre;
   auto* real = Next<CreateFunction>(&real_create, "pthread_create");
   if (real == nullptr) return kNotThere;
@@ -133,7 +151,11 @@ CADASTRE_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attr
   start->argument = argument;
   start->stack_bytes = Read(&stack_size, attributes, DefaultThreadStackBytes());
   start->guard_bytes = Read(&guard_size, attributes, 4096);
+  start->record = RecordThreadCreation(registers);
+  const uint32_t record = start->record;
   const int error = real(thread, attributes, &RunThread, start);
-  if (error != 0) __atomic_store_n(&start->taken, 0, __ATOMIC_RELEASE);
+  if (error == 0) return 0;
+  if (record != 0) ThreadRecordGiveBack(record);
+  __atomic_store_n(&start->taken, 0, __ATOMIC_RELEASE);
   return error;
 }

@@ -178,7 +178,8 @@ struct SiteRecord {
   int64_t live_at_peak_bytes;
   uint64_t peak_epoch;
   int64_t own_peak_bytes;  // the highest live_bytes this site ever had, whenever that was
-  uint64_t reserved[2];
+  uint32_t first_thread;   // ThreadRecord of the first sample; 0 = not known
+  uint32_t reserved[3];
 };
 static_assert(sizeof(SiteRecord) == 112);
 enum SiteKind : uint32_t { kSiteMalloc = 0, kSiteMmap = 1, kSiteStack = 2 };
@@ -207,9 +208,13 @@ struct ThreadRecord {
   uint32_t creation_site;  // site of kind kSiteStack: who called pthread_create; 0 = not known
   uint64_t stack_low;      // the block that holds the stack, the guard and the thread's static TLS; 0 = not known
   uint64_t stack_high;
-  uint64_t ended_ns;  // it was found ended then; 0 = it was not
+  uint32_t creator_creation_site;  // who had created the thread that called pthread_create; 0 = not known
+  uint32_t flags;                  // ThreadFlags
 };
 static_assert(sizeof(ThreadRecord) == 64);
+// kThreadEnded is set when it is noticed: by the target now and then and at a clean exit, in a copy by `cadastre
+// snapshot`. Without it, it is not known.
+enum ThreadFlags : uint32_t { kThreadEnded = 1 };
 
 // ---- Thread buffers -----------------------------------------------------------------------------
 // A ring of commutative deltas, one producer. Pending = deltas [tail, head). Written: delta, then head. Applied by the

@@ -13,6 +13,7 @@
 #include "interposer/site_table.h"
 #include "interposer/thread_buffer.h"
 #include "interposer/thread_state.h"
+#include "interposer/thread_table.h"
 
 namespace cadastre {
 namespace {
@@ -29,7 +30,7 @@ const StackBounds& OwnStack(ThreadState* thread) {
   return *stack;
 }
 
-uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers) {
+uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers, format::SiteKind kind) {
   uint32_t flags = 0;
   uint64_t leaf;
   uint64_t* frames = &leaf;
@@ -42,7 +43,7 @@ uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers) {
     flags = format::kSiteTruncatedSmallStack;
   }
   if ((flags & format::kSiteTruncatedMask) != 0) Count(&g_profile.header->counters.stacks_truncated);
-  return SiteIntern(frames, count, format::kSiteMalloc, flags);
+  return SiteIntern(frames, count, kind, flags);
 }
 
 // Compiler threads of a JVM are known by the names that the JVM gives them.
@@ -62,8 +63,10 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
                   const EntryRegisters& registers) {
   format::Counters* counters = &g_profile.header->counters;
   const uint64_t now = SessionNow();
-  BufferPrepare(thread, now);
-  const uint32_t site = CaptureSite(thread, registers);
+  ThreadRecordKeep(thread, now);
+  BufferPrepare(thread);
+  const uint32_t site = CaptureSite(thread, registers, format::kSiteMalloc);
+  SiteNoteThread(site, thread->thread);
   LiveSampleData sample = {
       reinterpret_cast<uint64_t>(pointer), bytes, weight, now, site, thread->thread, ContextOf(thread)};
   bool had_old = false;
@@ -120,6 +123,15 @@ void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& regis
     return;
   }
   RecordSample(thread, pointer, bytes, decision.weight_bytes, registers);
+}
+
+uint32_t RecordThreadCreation(const EntryRegisters& registers) {
+  ThreadState* thread = CurrentThreadState();
+  if (thread == nullptr) return 0;
+  ReentryGuard guard(thread);
+  if (!guard.entered() || SessionIsPaused() || !SessionOpen()) return 0;
+  BufferPrepare(thread);
+  return ThreadRecordPrepare(*thread, CaptureSite(thread, registers, format::kSiteStack), SessionNow());
 }
 
 bool RecordFree(void* pointer, LiveSampleData* removed) {

@@ -20,6 +20,9 @@ bool RecorderInit(uint32_t buffers);
 // `pointer` has just been allocated with `bytes`; registers are the caller's.
 void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& registers);
 
+// A thread is about to be created: its ThreadRecord (thread_table.h), which knows the caller's stack; 0 = none.
+uint32_t RecordThreadCreation(const EntryRegisters& registers);
+
 // `pointer` is about to be freed. True if it had been recorded; *removed tells what, so that a failed realloc can put
 // it back.
 bool RecordFree(void* pointer, LiveSampleData* removed);

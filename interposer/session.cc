@@ -23,6 +23,7 @@
 #include "interposer/stack_capture.h"
 #include "interposer/thread_buffer.h"
 #include "interposer/thread_state.h"
+#include "interposer/thread_table.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18  // Linux 4.14
@@ -194,7 +195,7 @@ void FillHeader(Header* header) {
 
 bool OpenTables() {
   return LiveTableInit(g_profile.live_capacity) && SiteTableInit(g_profile.site_capacity) &&
-         RecorderInit(g_profile.buffer_capacity);
+         ThreadTableInit(g_profile.thread_capacity) && RecorderInit(g_profile.buffer_capacity);
 }
 
 void ChildAfterFork() {
@@ -323,7 +324,8 @@ void SessionBeforeSandbox() {
   if (!guard.entered()) return;
   if (State() == SessionState::kArmed) SessionOpen();
   if (!SessionIsRecording()) return;
-  BufferPrepare(thread, SessionNow());
+  ThreadRecordKeep(thread, SessionNow());
+  BufferPrepare(thread);
   BufferEnterSandbox();
 }
 
@@ -364,6 +366,7 @@ __attribute__((constructor)) void StartAtLoad() {
 
 __attribute__((destructor)) void NoteCleanExit() {
   if (!SessionIsRecording()) return;
+  ThreadTableMarkEnded();
   Header* header = g_profile.header;
   header->outcome.end_realtime_ns = RealtimeNow();
   __atomic_store_n(&header->outcome.end, format::kEndExit, __ATOMIC_RELEASE);

@@ -126,6 +126,11 @@ uint32_t SiteIntern(const uint64_t* frames, uint32_t frame_count, uint32_t kind,
   return Overflow();
 }
 
+void SiteNoteThread(uint32_t site, uint32_t thread) {
+  uint32_t* first = &g_profile.sites[site].first_thread;
+  if (__atomic_load_n(first, __ATOMIC_RELAXED) == 0) __atomic_store_n(first, thread, __ATOMIC_RELAXED);
+}
+
 void SiteLiveAdded(uint32_t site, uint64_t weight_bytes, uint64_t now_ns) {
   SiteRecord* record = &g_profile.sites[site];
   format::Header* header = g_profile.header;

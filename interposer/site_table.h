@@ -15,6 +15,9 @@ bool SiteTableInit(uint32_t capacity);
 // The index of the site, or format::kSiteOverflow where there is no room for a new one (counted).
 uint32_t SiteIntern(const uint64_t* frames, uint32_t frame_count, uint32_t kind, uint32_t flags);
 
+// A sample of this thread (ThreadRecord) belongs to the site.
+void SiteNoteThread(uint32_t site, uint32_t thread);
+
 // Live bytes of a site and of the whole process went up or down by the weight of one sample; keeps the peak
 // (profile_format.h, SiteRecord).
 void SiteLiveAdded(uint32_t site, uint64_t weight_bytes, uint64_t now_ns);

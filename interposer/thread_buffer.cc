@@ -1,11 +1,9 @@
 #include "interposer/thread_buffer.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "interposer/profile_file.h"
-#include "interposer/raw_syscall.h"
+#include "interposer/thread_table.h"
 
 namespace cadastre {
 namespace {
@@ -14,7 +12,6 @@ using format::BufferRecord;
 using format::Delta;
 
 uint32_t next_buffer;
-uint32_t next_thread = 1;
 uint32_t takeover_cursor;
 uint32_t sandboxed;
 
@@ -23,18 +20,11 @@ uint32_t sandboxed;
 // buffers.
 constexpr uint32_t kTakeoverTries = 4;
 
-uint32_t OwnTid() { return IsSandboxed() ? 0 : static_cast<uint32_t>(RawSyscall(SYS_gettid)); }
-
-bool IsDead(uint32_t tid) {
-  if (tid == 0 || IsSandboxed()) return false;
-  return RawSyscall(SYS_tgkill, g_profile.header->pid, tid, 0) == -ESRCH;
-}
-
 // The word that is exchanged is the owner itself: a reader never sees the buffer between two owners.
 bool TakeOver(uint32_t index, uint32_t tid) {
   BufferRecord* record = &g_profile.buffers[index];
   uint32_t owner = __atomic_load_n(&record->owner_tid, __ATOMIC_ACQUIRE);
-  if (owner != tid && !IsDead(owner)) return false;
+  if (owner != tid && !IsDeadThread(owner)) return false;
   if (!__atomic_compare_exchange_n(&record->owner_tid, &owner, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
     return false;
   // Everything that the dead thread wrote lies before its last release of one of these.
@@ -64,22 +54,7 @@ void AcquireBuffer(ThreadState* state, uint32_t tid) {
       return OwnRecord(state, index, tid);
     }
   }
-  state->buffer_failed = 1;
-}
-
-void AcquireIdentity(ThreadState* state, uint32_t tid, uint64_t now_ns) {
-  uint32_t index = __atomic_load_n(&next_thread, __ATOMIC_RELAXED);
-  if (index < g_profile.thread_capacity) index = __atomic_fetch_add(&next_thread, 1, __ATOMIC_RELAXED);
-  if (index >= g_profile.thread_capacity || !ProfileEnsure(&g_profile.threads[index], sizeof(format::ThreadRecord))) {
-    __atomic_fetch_add(&g_profile.header->counters.threads_full, 1, __ATOMIC_RELAXED);
-    return;
-  }
-  format::ThreadRecord* record = &g_profile.threads[index];
-  record->tid = tid;
-  record->start_ns = now_ns;
-  if (!IsSandboxed()) RawSyscall(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(record->name));
-  __atomic_store_n(&record->state, format::kReady, __ATOMIC_RELEASE);
-  state->thread = index;
+  state->lacks |= kLacksBuffer;
 }
 
 uint64_t* CounterOf(format::SiteRecord* site, uint32_t field) {
@@ -138,11 +113,8 @@ uint64_t SampleCountFixed(uint64_t size, uint64_t weight) {
   return static_cast<uint64_t>(static_cast<double>(weight) / static_cast<double>(size) * 65536.0 + 0.5);
 }
 
-void BufferPrepare(ThreadState* state, uint64_t now_ns) {
-  if (state->buffer != 0 || state->buffer_failed != 0) return;
-  uint32_t tid = OwnTid();
-  if (state->thread == 0) AcquireIdentity(state, tid, now_ns);
-  AcquireBuffer(state, tid);
+void BufferPrepare(ThreadState* state) {
+  if (state->buffer == 0 && (state->lacks & kLacksBuffer) == 0) AcquireBuffer(state, OwnTid());
 }
 
 void BufferRenameThread(ThreadState* state, const char* name) {

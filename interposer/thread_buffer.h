@@ -4,8 +4,8 @@
 // with one producer. A full ring is applied to the sites by its owner with compare-and-swap; before each step a redo
 // word says what is about to happen, so that a reader can finish the work of a process killed in the middle. The buffer
 // of a dead thread, pending deltas included, is taken over by the next thread that needs one. Thread- and
-// signal-safety: owner thread only, under the re-entry guard. One or two system calls when a thread gives its first
-// sample (gettid, its name), none later; none at all once the process is sandboxed.
+// signal-safety: owner thread only, under the re-entry guard. A few system calls when a thread takes a buffer (gettid,
+// "is its owner still there"), none later; none at all once the process is sandboxed.
 #ifndef CADASTRE_INTERPOSER_THREAD_BUFFER_H_
 #define CADASTRE_INTERPOSER_THREAD_BUFFER_H_
 
@@ -16,11 +16,11 @@
 
 namespace cadastre {
 
-// Counts the sample at its site; gives the thread its buffer and its ThreadRecord first if need be.
+// Counts the sample at its site; without a buffer (BufferPrepare) its volume is lost and counted as such.
 void BufferAppend(ThreadState* state, const format::Delta& delta);
 
-// Gives the thread an identity and a buffer now (before a sandbox forbids to ask for them).
-void BufferPrepare(ThreadState* state, uint64_t now_ns);
+// Gives the thread a buffer, if it has none.
+void BufferPrepare(ThreadState* state);
 
 // The thread calls itself something else now.
 void BufferRenameThread(ThreadState* state, const char* name);

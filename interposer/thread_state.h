@@ -17,6 +17,9 @@ namespace cadastre {
 // What a thread is there for, as far as its samples say more because of it.
 enum ThreadWork : uint8_t { kThreadWorkUnknown = 0, kThreadWorkAny = 1, kThreadWorkCompiler = 2 };
 
+// What could not be had for a thread; it is not asked for again.
+enum ThreadLacks : uint8_t { kLacksBuffer = 1, kLacksRecord = 2 };
+
 struct ThreadState {
   uint64_t countdown;        // bytes until the slow path is due; must stay the first field (the hooks' fast path)
   uint64_t interval_bytes;   // with which the gap was drawn
@@ -26,7 +29,7 @@ struct ThreadState {
   uint32_t buffer;           // index + 1 of this thread's buffer; 0 = none
   uint32_t thread;           // index of the ThreadRecord; 0 = none
   uint8_t gap_is_due;        // the countdown ends in a sample (else it ends in a look at the header)
-  uint8_t buffer_failed;     // no buffer could be had
+  uint8_t lacks;             // ThreadLacks
   uint8_t own_work_seen;     // an allocation came by under kGuardOwnWork
   uint8_t work;              // ThreadWork
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "report/function_name.h"
+#include "report/thread_pattern.h"
 #include "symbolizer/frame_owner.h"
 
 namespace cadastre {
@@ -80,8 +82,10 @@ struct Attribution::State {
   absl::flat_hash_set<std::string> own_libraries;
   std::string executable;
   std::vector<std::unique_ptr<Charge>> site_charges;  // by site
-  absl::flat_hash_map<std::string, std::unique_ptr<Charge>>
-      by_thread;  // thread name → charge by a `thread:` rule, or null
+  std::vector<std::string> patterns;                  // of the threads' names
+  // (thread's name, site of its creation, of its creator's creation) → charge by a `thread:` rule or by who created it,
+  // or null.
+  absl::flat_hash_map<std::tuple<std::string, uint32_t, uint32_t>, std::unique_ptr<Charge>> by_thread;
   bool guess;
 
   State(const Profile& p, const OwnerRules& r, Symbolizer* s)
@@ -101,6 +105,8 @@ struct Attribution::State {
     }
     first_number.push_back(numbers.size());
     known.resize(distinct.size());
+    const std::string unnamed = UnnamedThreadName(p);
+    for (const Thread& thread : p.threads) patterns.push_back(ThreadPattern(thread.name, unnamed));
   }
 
   absl::Span<const uint32_t> NumbersOf(uint32_t site) const {
@@ -212,21 +218,46 @@ struct Attribution::State {
     return *site_charges[site];
   }
 
-  // nullptr: no `thread:` rule speaks about it.
-  const Charge* OfThread(uint32_t thread) {
-    if (thread == 0 || thread >= profile.threads.size()) return nullptr;
-    const std::string& name = profile.threads[thread].name;
-    if (name.empty()) return nullptr;
-    auto [entry, inserted] = by_thread.try_emplace(name);
-    if (inserted) {
-      const Rule* rule = frame_owner.FindThread(name);
-      if (rule != nullptr && !IsTransparentInStacks(*rule)) {
-        entry->second = std::make_unique<Charge>();
-        OwnByRule(*rule, entry->second.get());
-        entry->second->via = absl::StrCat("thread ", name);
-      }
-    }
+  std::unique_ptr<Charge> ByThreadRule(const std::string& name) {
+    const Rule* rule = name.empty() ? nullptr : frame_owner.FindThread(name);
+    if (rule == nullptr || IsTransparentInStacks(*rule)) return nullptr;
+    auto charge = std::make_unique<Charge>();
+    OwnByRule(*rule, charge.get());
+    return charge;
+  }
+
+  std::unique_ptr<Charge> ByCreation(uint32_t site) {
+    if (site >= profile.sites.size() || OfSite(site).kind != ChargeKind::kOwned) return nullptr;
+    auto charge = std::make_unique<Charge>(OfSite(site));
+    charge->created_by = FrameAt(site, charge->owner_frame).function;
+    charge->owner_frame = -1;
+    return charge;
+  }
+
+  // nullptr: neither a `thread:` rule nor who created it says anything.
+  const Charge* OfThread(uint32_t index) {
+    if (index == 0 || index >= profile.threads.size()) return nullptr;
+    const Thread& thread = profile.threads[index];
+    auto [entry, inserted] = by_thread.try_emplace({thread.name, thread.creation_site, thread.creator_creation_site});
+    if (!inserted) return entry->second.get();
+    std::unique_ptr<Charge> charge = ByThreadRule(thread.name);
+    if (charge == nullptr) charge = ByCreation(thread.creation_site);
+    if (charge == nullptr) charge = ByCreation(thread.creator_creation_site);
+    if (charge != nullptr) charge->via = absl::StrCat("thread ", patterns[index]);
+    entry->second = std::move(charge);
     return entry->second.get();
+  }
+
+  const Frame& FrameAt(uint32_t site, int index) {
+    for (uint32_t number : NumbersOf(site)) {
+      const KnownFrame& frame = Know(number);
+      if (frame.own) continue;
+      const int count = static_cast<int>(frame.frames->size());
+      if (index < count) return (*frame.frames)[static_cast<size_t>(index)];
+      index -= count;
+    }
+    static const Frame kNone;
+    return kNone;
   }
 };
 
@@ -240,6 +271,8 @@ const Charge& Attribution::ChargeOf(uint32_t site, uint32_t thread) {
   const Charge* by_thread = state_->OfThread(thread);
   return by_thread != nullptr ? *by_thread : charge;
 }
+
+const Charge& Attribution::ChargeOfStack(uint32_t site) { return state_->OfSite(site); }
 
 std::vector<const Frame*> Attribution::FramesOf(uint32_t site) {
   std::vector<const Frame*> frames;

@@ -2,7 +2,8 @@
 //
 // The walk goes from the leaf outwards. Frames of libcadastre itself are ignored. Frames that no rule matches and
 // frames of transparent modules (platform, wrappers) are passed; the first owned frame is charged. With no owned frame,
-// in this order: a `thread:` rule of the thread that allocated; an unmatched frame anywhere (or a stack that was cut) →
+// in this order: a `thread:` rule of the thread that allocated; the first owned frame of the stack that created that
+// thread, or of the one that created its creator; an unmatched frame anywhere (or a stack that was cut) →
 // unattributed; otherwise every frame is transparent → the leaf-most transparent module that is not the platform's,
 // else `platform`. `via` is the wrapper that the memory went through: the transparent module nearest to the owner that
 // is not mere plumbing (libc, libstdc++, an allocator). Without a rules file owners are guessed from Java packages
@@ -34,9 +35,10 @@ struct Charge {
   std::string module;  // "unattributed" where nobody owns it
   std::string team;    // empty: not known
   bool guessed = false;
-  std::string rule;      // "owners.csv:14 com.acme.billing.", "guess: lib:libfoo.so"; empty = none
-  std::string via;       // empty = none
-  int owner_frame = -1;  // index into FramesOf(site); -1 = no owned frame
+  std::string rule;        // "owners.csv:14 com.acme.billing.", "guess: lib:libfoo.so"; empty = none
+  std::string via;         // empty = none
+  std::string created_by;  // the owned function that created the thread, where that decides; else empty
+  int owner_frame = -1;    // index into FramesOf(site); -1 = no owned frame
   // Where there is none, the frame that says most: the leaf-most one that no rule matches, else the leaf-most of the
   // platform that is not mere plumbing; -1 = none.
   int telling_frame = -1;
@@ -53,6 +55,8 @@ class Attribution {
 
   // `site` and `thread` are indices into Profile::sites and Profile::threads; thread 0 = not known.
   const Charge& ChargeOf(uint32_t site, uint32_t thread);
+  // The same without the thread's part.
+  const Charge& ChargeOfStack(uint32_t site);
 
   // The site's frames, leaf first, without libcadastre's own. Pointers stay valid while the Symbolizer lives.
   std::vector<const Frame*> FramesOf(uint32_t site);

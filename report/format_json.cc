@@ -144,7 +144,7 @@ std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames
       .TextOrNull("thread", row.thread)
       .Text("kind", kKinds[static_cast<int>(row.kind)]);
   object.Raw("frames", list).Integer("peak_bytes", row.tally.peak_bytes).TextOrNull("via", row.via);
-  object.Bool("truncated", row.truncated);
+  object.Bool("truncated", row.truncated).TextOrNull("created_by", row.created_by);
   if (row.owner_frame >= 0) {
     object.Integer("owner_frame", row.owner_frame);
   } else {

@@ -268,7 +268,10 @@ class TextFormat {
       parts.push_back(
           absl::StrCat(row.guessed ? "" : "rule ", row.rule, row.team.empty() ? "" : absl::StrCat(" → ", row.team)));
     }
-    if (!row.thread.empty()) parts.push_back(absl::StrCat("thread ", row.thread));
+    if (!row.thread.empty()) {
+      parts.push_back(absl::StrCat("thread ", row.thread,
+                                   row.created_by.empty() ? "" : absl::StrCat(", created by ", row.created_by)));
+    }
     return absl::StrJoin(parts, " · ");
   }
 

@@ -81,13 +81,14 @@ class Builder {
     }
   }
 
-  // Volume and peak are kept per site, not per thread. Where a site's live samples fall to several owners (`thread:`
-  // rules), they are divided as the live bytes are, and the report says so.
+  // Volume and peak are kept per site, not per thread. Where a site's live samples fall to several owners (by their
+  // threads), they are divided as the live bytes are, and the report says so; where none is live, the thread of the
+  // first sample decides.
   void AddVolumes() {
     for (uint32_t index = 0; index < profile_.sites.size(); index++) {
       const Site& site = profile_.sites[index];
       if (site.samples == 0 && site.allocated_bytes == 0 && site.bytes_at_peak == 0) continue;
-      if (parts_[index].empty()) PartOf(index, &attribution_->ChargeOf(index, 0));
+      if (parts_[index].empty()) PartOf(index, &attribution_->ChargeOf(index, site.first_thread));
       std::vector<Part>& parts = parts_[index];
       report_->divided_sites += parts.size() > 1;
       uint64_t live = 0;
@@ -151,7 +152,8 @@ class Builder {
         row.guessed = charge.guessed;
         row.unattributed = charge.kind == ChargeKind::kUnattributed;
         row.owner_frame = charge.owner_frame;
-        row.telling_frame = charge.telling_frame;
+        row.created_by = charge.created_by;
+        row.telling_frame = attribution_->ChargeOfStack(index).telling_frame;
         row.kind = profile_.sites[index].kind;
         row.truncated = profile_.sites[index].truncated;
         row.thread = HeaviestThread(part.threads);

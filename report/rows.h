@@ -47,7 +47,7 @@ struct Row {
 
 struct SiteRow {
   uint32_t site = 0;
-  std::string module, team, rule, via, thread;
+  std::string module, team, rule, via, thread, created_by;
   bool guessed = false, unattributed = false, truncated = false;
   SiteKind kind = SiteKind::kMalloc;
   int owner_frame = -1, telling_frame = -1;  // Charge's

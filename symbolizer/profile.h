@@ -44,10 +44,16 @@ struct Library {
   bool executable = false, vdso = false, cadastre = false;
 };
 
+inline constexpr uint32_t kNoSite = UINT32_MAX;
+
 struct Thread {
   uint32_t tid = 0;
   uint64_t start_ns = 0;
   std::string name;
+  // Sites of kind kStack (indices into Profile::sites): who created the thread, and who had created the creator.
+  uint32_t creation_site = kNoSite, creator_creation_site = kNoSite;
+  uint64_t stack_low = 0, stack_high = 0;  // the block with its stack; 0 = not known
+  bool ended = false;                      // false: not known to have ended
 };
 
 enum class SiteKind { kMalloc, kMmap, kStack };
@@ -64,6 +70,7 @@ struct Site {
   double allocated_variance = 0;  // bytes^2
   uint64_t bytes_at_peak = 0;     // live bytes when the process as a whole was at its peak
   uint64_t own_peak_bytes = 0;
+  uint32_t first_thread = 0;  // of its first sample: index into Profile::threads; 0 = not known
 };
 
 struct LiveSample {

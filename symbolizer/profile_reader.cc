@@ -124,6 +124,7 @@ class ProfileReader {
   void ReadLive();
   void ReadSites();
   void ReadThreads();
+  uint32_t SiteOf(uint32_t index) const;  // in profile_.sites; kNoSite if it is not there
   void ReadLibraries();
   void ReadStrings();
   void ReadSymbols();
@@ -316,6 +317,7 @@ bool ProfileReader::TakeSite(uint64_t index, const format::SiteRecord& record, c
     site.frames = {format::MakeUnknownFrame(format::kFrameUnknown, 0)};  // a stack has a leaf, known or not
   frames_taken_ += record.frame_count;
   site.samples = record.samples;
+  site.first_thread = record.first_thread;
   site.allocated_count = static_cast<double>(record.count_fixed) / 65536;
   site.allocated_bytes = record.allocated_bytes;
   site.allocated_variance = record.allocated_variance;
@@ -359,6 +361,11 @@ void ProfileReader::ReadSites() {
   sites_ = LoadedRegion();
 }
 
+uint32_t ProfileReader::SiteOf(uint32_t index) const {
+  auto site = dense_site_.find(index);
+  return site == dense_site_.end() ? kNoSite : site->second;
+}
+
 void ProfileReader::ReadThreads() {
   profile_.threads.emplace_back();
   ForEachRecord<format::ThreadRecord>(LoadRegion(format::kRegionThreads),
@@ -370,6 +377,13 @@ void ProfileReader::ReadThreads() {
                                         thread.tid = record.tid;
                                         thread.start_ns = record.start_ns;
                                         thread.name.assign(record.name, strnlen(record.name, sizeof(record.name)));
+                                        thread.creation_site = SiteOf(record.creation_site);
+                                        thread.creator_creation_site = SiteOf(record.creator_creation_site);
+                                        if (record.stack_low < record.stack_high) {
+                                          thread.stack_low = record.stack_low;
+                                          thread.stack_high = record.stack_high;
+                                        }
+                                        thread.ended = (record.flags & format::kThreadEnded) != 0;
                                       });
 }
 

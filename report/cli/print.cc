@@ -160,8 +160,15 @@ class ProfileText {
   void Threads() {
     for (size_t i = 1; i < profile_.threads.size(); i++) {
       const Thread& thread = profile_.threads[i];
-      Line("thread ", i, " tid ", thread.tid, " since ", Seconds(thread.start_ns), " s ", thread.name);
+      Line("thread ", i, " tid ", thread.tid, " since ", Seconds(thread.start_ns), " s", thread.ended ? " ended" : "",
+           thread.stack_high == 0 ? "" : absl::StrFormat(" stack [%x, %x)", thread.stack_low, thread.stack_high),
+           SiteText(" created at", thread.creation_site), SiteText(" creator created at", thread.creator_creation_site),
+           " ", thread.name);
     }
+  }
+
+  std::string SiteText(const char* what, uint32_t site) const {
+    return site == kNoSite ? "" : absl::StrCat(what, " site ", profile_.sites[site].id);
   }
 
   void Sites() {

@@ -46,7 +46,6 @@ class Leak:
     flags: tuple = ()  # of the JVM; {native} is the directory of the libraries
     since: int = 0  # the first JDK
     note: str = None  # what is not asserted yet, and why
-    unowned: bool = False  # the note is about the owner: it may be nobody, but nobody else
     mapped: bool = False  # the note is about the bytes
 
     def frames(self):
@@ -121,7 +120,7 @@ def innocent(leak, truth, document):
     unattributed = document["unattributed"]
     rows["unattributed"] = (unattributed["live_bytes"], unattributed["live_bytes_stderr"])
     for module, (size, error) in rows.items():
-        if module in (leak.owner(), "platform") or (leak.unowned and module == "unattributed"):
+        if module in (leak.owner(), "platform"):
             continue
         held = truth[module][1] if module in INNOCENT_TRUTH else 0
         bound = INNOCENT_TRUTH.get(module, INNOCENT_BOUND.get(module, 0))
@@ -137,8 +136,7 @@ def judge(leak, truth, document, exact_bytes):
     if leak.mapped:
         return problems, 0
     size, error, owners = leaked(leak, document)
-    expected = {leak.owner(), *UNOWNED} if leak.unowned else {leak.owner()}
-    if not size or set(owners) - expected:
+    if not size or set(owners) != {leak.owner()}:
         problems.append(f"through {' and '.join(leak.frames())} owners are {owners}, not {leak.owner()}")
     if exact_bytes is None:
         # The JVM makes its wrapper of a native method in the stack of the call that made the method hot: a few KB, once.

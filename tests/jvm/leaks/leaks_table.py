@@ -44,8 +44,7 @@ JNI = [
     Leak("com.acme.mail.headers.HeaderParser", "parse0", ("jni_GetStringUTFChars", "lib:libshopnative.so")),
     Leak("io.fleet.pixels.PixelBuffers", "show0", ("jni_GetByteArrayElements", "lib:libshopnative.so")),
     Leak("com.voice.codec.Codec", None, ("Work", "lib:libvoicecodec.so")),
-    Leak("com.acme.fraud.scoring.FraudModel", None, ("Work", "lib:libfraudmodel.so"), unowned=True,
-         note="threads do not know yet who created them: a library's own thread may be unattributed, not somebody else's"),
+    Leak("com.acme.fraud.scoring.FraudModel", None, ("Work", "lib:libfraudmodel.so")),  # by who created the thread
 ]
 
 OBSERVE = "-agentpath:{native}/libacmeobserve.so="

@@ -178,7 +178,7 @@ TEST_CASE("What threads put into their buffers arrives at the sites, each delta 
   for (int t = 0; t < kThreads; t++) {
     threads.emplace_back([&] {
       ThreadState state{};
-      BufferPrepare(&state, 1);
+      BufferPrepare(&state);
       for (int i = 0; i < kSamples; i++) BufferAppend(&state, {site, 1, 65536, 10, 2.5});
     });
   }
@@ -210,7 +210,7 @@ TEST_CASE("Buffers of dead threads are used again") {
   for (int i = 0; i < 200; i++) {
     std::thread([&] {
       ThreadState state{};
-      BufferPrepare(&state, 1);
+      BufferPrepare(&state);
       used.insert(state.buffer);
     }).join();
   }

@@ -95,11 +95,38 @@ TEST_CASE("A thread rule owns what no frame does, and nothing else", "[attributi
   uint32_t owned = fixture.AddSite({kLibc, "billing::Add()@/opt/app"});
   uint32_t worker = fixture.AddThread("worker-7"), other = fixture.AddThread("main");
   CHECK(fixture.attribution().ChargeOf(unowned, worker).module == "workers");
-  CHECK(fixture.attribution().ChargeOf(unowned, worker).via == "thread worker-7");
+  CHECK(fixture.attribution().ChargeOf(unowned, worker).via == "thread worker-*");
   CHECK(fixture.attribution().ChargeOf(platform, worker).module == "workers");
   CHECK(fixture.attribution().ChargeOf(owned, worker).module == "billing");
   CHECK(fixture.attribution().ChargeOf(unowned, other).module == "unattributed");
   CHECK(fixture.attribution().ChargeOf(unowned, 99).module == "unattributed");
+}
+
+TEST_CASE("Where nothing else owns a thread's memory, who created the thread does", "[attribution]") {
+  ReportFixture fixture(kRules);
+  uint32_t unowned = fixture.AddSite({kLibc, "pool_run@/opt/libpool.so"}), platform = fixture.AddSite({kLibc});
+  uint32_t owned = fixture.AddSite({kLibc, "billing::Add()@/opt/app"});
+  uint32_t by_search = fixture.AddSite({"pool_start@/opt/libpool.so", "find@/opt/libsearch.so.3", "main@/opt/app"});
+  uint32_t by_nobody = fixture.AddSite({"pool_grow@/opt/libpool.so"});
+  uint32_t created = fixture.AddCreatedThread("pool-3", by_search);
+  uint32_t named = fixture.AddCreatedThread("worker-1", by_search);
+  uint32_t grandchild = fixture.AddCreatedThread("pool-4", by_nobody, by_search);
+  uint32_t orphan = fixture.AddCreatedThread("pool-5", by_nobody, by_nobody);
+  Attribution& attribution = fixture.attribution();
+  const Charge& charge = attribution.ChargeOf(unowned, created);
+  CHECK(charge.module == "search");
+  CHECK(charge.team == "discovery");
+  CHECK(charge.kind == ChargeKind::kOwned);
+  CHECK(charge.via == "thread pool-*");
+  CHECK(charge.created_by == "find");
+  CHECK(charge.owner_frame == -1);  // none of the site's own frames
+  CHECK(attribution.ChargeOf(platform, created).module == "search");
+  CHECK(attribution.ChargeOf(owned, created).module == "billing");
+  CHECK(attribution.ChargeOf(unowned, named).module == "workers");  // its own rule speaks first
+  CHECK(attribution.ChargeOf(unowned, grandchild).module == "search");
+  CHECK(attribution.ChargeOf(unowned, orphan).module == "unattributed");
+  CHECK(attribution.ChargeOf(platform, orphan).module == "platform");
+  CHECK(attribution.ChargeOfStack(unowned).module == "unattributed");
 }
 
 TEST_CASE("Frames of libcadastre itself are no part of the stack", "[attribution]") {

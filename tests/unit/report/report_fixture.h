@@ -75,6 +75,14 @@ class ReportFixture {
     return static_cast<uint32_t>(profile.threads.size() - 1);
   }
 
+  // `creation`: sites that created it, and that had created its creator.
+  uint32_t AddCreatedThread(const std::string& name, uint32_t creation, uint32_t creator_creation = kNoSite) {
+    const uint32_t index = AddThread(name);
+    profile.threads[index].creation_site = creation;
+    profile.threads[index].creator_creation_site = creator_creation;
+    return index;
+  }
+
   void AddLive(uint32_t site, uint64_t size, uint64_t weight, uint32_t thread = 0, uint64_t time_ns = 0) {
     profile.live.push_back({site, thread, 0x7f0000000000 + 4096 * profile.live.size(), size, weight, time_ns});
     AddFreed(site, size, weight);

@@ -133,6 +133,21 @@ TEST_CASE("A thread rule moves the live samples of its threads, and their share 
   CHECK(report.unattributed.tally.allocated_bytes == 3500);
 }
 
+TEST_CASE("What a created thread has freed again is its creator's, too", "[rows]") {
+  ReportFixture fixture(kRules);
+  uint32_t site = fixture.AddSite({kLibc, "pool@/opt/libpool.so"});
+  uint32_t creation = fixture.AddSite({"pool_start@/opt/libpool.so", "billing::Start()@/opt/app"});
+  fixture.profile.sites[creation].kind = SiteKind::kStack;
+  fixture.profile.sites[site].first_thread = fixture.AddCreatedThread("pool-1", creation);
+  fixture.AddFreed(site, 100, 10000);
+  Report report = fixture.Build();
+  REQUIRE(report.modules.size() == 1);
+  CHECK(report.modules[0].name == "billing");
+  CHECK(report.modules[0].tally.allocated_bytes == 10000);
+  REQUIRE(report.sites.size() == 1);  // that a thread was created is no memory
+  CHECK(report.sites[0].created_by == "billing::Start()");
+}
+
 TEST_CASE("Counts are whole numbers that add up, sites to their module and modules to the total", "[rows]") {
   ReportFixture fixture(kRules);
   for (int i = 0; i < 40; i++) {
