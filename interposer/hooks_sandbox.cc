@@ -1,9 +1,12 @@
-// prctl and syscall: pure tail jumps, except that a seccomp filter is about to be installed. Afterwards nothing may be
-// opened or asked (gettid, openat and readlink may be punished with death), so the profile and this thread's buffer are
-// made ready just before. (And the thread's name: a thread that has given samples gets its new one.) So a file
-// may exist before the first due sample.
+// prctl and syscall: pure tail jumps, with two exceptions. A mapping call by number goes on in its hook by name
+// (hooks_mmap.cc). And when a seccomp filter is about to be installed, afterwards nothing may be opened or asked
+// (gettid, openat and readlink may be punished with death), so the profile and this thread's buffer are made ready just
+// before: a file may exist before the first due sample. (A thread that renames itself by prctl gets its new name in the
+// profile.)
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 
 #include "interposer/elf_lookup.h"
@@ -12,6 +15,8 @@
 #include "interposer/thread_buffer.h"
 #include "interposer/thread_state.h"
 
+static_assert(SYS_mmap == 9 && SYS_mprotect == 10 && SYS_munmap == 11 && SYS_mremap == 25 && SYS_shmat == 30 &&
+              SYS_shmdt == 67);
 static_assert(SYS_seccomp == 317 && SYS_prctl == 157 && PR_SET_SECCOMP == 22 && SECCOMP_SET_MODE_STRICT == 0 &&
               SECCOMP_SET_MODE_FILTER == 1);
 
@@ -19,6 +24,13 @@ extern "C" {
 __attribute__((visibility("hidden"), used)) void* cadastre_real_syscall;
 __attribute__((visibility("hidden"), used)) void* cadastre_real_prctl;
 }
+
+// syscall returns a long where these return an int.
+CADASTRE_HIDDEN long cadastre_syscall_mprotect(void* address, size_t length, int protection) {
+  return mprotect(address, length, protection);
+}
+CADASTRE_HIDDEN long cadastre_syscall_munmap(void* address, size_t length) { return munmap(address, length); }
+CADASTRE_HIDDEN long cadastre_syscall_shmdt(const void* address) { return shmdt(address); }
 
 CADASTRE_HIDDEN void cadastre_before_sandbox() { cadastre::SessionBeforeSandbox(); }
 CADASTRE_HIDDEN void cadastre_before_rename(long, const char* name) {
@@ -69,6 +81,12 @@ asm(".pushsection .text\n"
 
     ".globl syscall\n.type syscall, @function\n.p2align 4\n"
     "syscall:\n.cfi_startproc\n"
+    "cmpq $9, %rdi\n je 10f\n"  // the mapping calls, as if they had been made by name
+    "cmpq $10, %rdi\n je 11f\n"
+    "cmpq $11, %rdi\n je 12f\n"
+    "cmpq $25, %rdi\n je 13f\n"
+    "cmpq $30, %rdi\n je 14f\n"
+    "cmpq $67, %rdi\n je 15f\n"
     "cmpq $317, %rdi\n"  // SYS_seccomp with an operation that installs
     "jne 1f\n"
     "cmpq $1, %rsi\n"
@@ -80,6 +98,21 @@ asm(".pushsection .text\n"
     "jne 3f\n"
     "2: cadastre_call_keeping_arguments cadastre_before_sandbox\n"
     "3: cadastre_jump_to_real cadastre_real_syscall\n"
+    ".macro cadastre_jump_by_name function\n"
+    "movq %rsi, %rdi\n"
+    "movq %rdx, %rsi\n"
+    "movq %rcx, %rdx\n"
+    "movq %r8, %rcx\n"
+    "movq %r9, %r8\n"
+    "movq 8(%rsp), %r9\n"
+    "jmp \\function\n"
+    ".endm\n"
+    "10: cadastre_jump_by_name mmap\n"
+    "11: cadastre_jump_by_name cadastre_syscall_mprotect\n"
+    "12: cadastre_jump_by_name cadastre_syscall_munmap\n"
+    "13: cadastre_jump_by_name mremap\n"
+    "14: cadastre_jump_by_name shmat\n"
+    "15: cadastre_jump_by_name cadastre_syscall_shmdt\n"
     ".cfi_endproc\n.size syscall, .-syscall\n"
 
     ".globl prctl\n.type prctl, @function\n.p2align 4\n"

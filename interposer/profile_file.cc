@@ -52,7 +52,7 @@ bool Populate(uint64_t chunk) {
 }
 
 // Shares of the file. The rest goes to live samples. At the default 64 MiB: 2 MiB of strings, 16 Ki threads, 6 Ki
-// thread buffers, 75 Ki sites, 2 Mi frames (28 a site), 630 Ki live samples.
+// thread buffers, 21 Ki mappings, 75 Ki sites, 2 Mi frames (28 a site), 630 Ki live samples.
 struct Layout {
   format::RegionKind kind;
   uint32_t record_bytes;
@@ -63,6 +63,7 @@ constexpr Layout kLayout[] = {
     {format::kRegionLibraries, sizeof(format::LibraryRecord), 128},
     {format::kRegionThreads, sizeof(format::ThreadRecord), 64},
     {format::kRegionBuffers, sizeof(format::BufferRecord), 10},
+    {format::kRegionMappings, sizeof(format::MappingRecord), 64},
     {format::kRegionSites, sizeof(format::SiteRecord), 8},
     {format::kRegionFrames, 8, 4},
     {format::kRegionLive, sizeof(format::LiveRecord), 0},
@@ -97,6 +98,7 @@ void FillView(Header* header) {
   View(header, format::kRegionLibraries, &g_profile.libraries, &g_profile.library_capacity);
   View(header, format::kRegionThreads, &g_profile.threads, &g_profile.thread_capacity);
   View(header, format::kRegionBuffers, &g_profile.buffers, &g_profile.buffer_capacity);
+  View(header, format::kRegionMappings, &g_profile.mappings, &g_profile.mapping_capacity);
   View(header, format::kRegionSites, &g_profile.sites, &g_profile.site_capacity);
   View(header, format::kRegionLive, &g_profile.live, &g_profile.live_capacity);
   __atomic_store_n(&g_profile.header, header, __ATOMIC_RELEASE);

@@ -24,6 +24,8 @@ struct ProfileView {
   uint32_t library_capacity;
   format::ThreadRecord* threads;
   uint32_t thread_capacity;
+  format::MappingRecord* mappings;
+  uint32_t mapping_capacity;
   format::BufferRecord* buffers;
   uint32_t buffer_capacity;
   format::SiteRecord* sites;

@@ -14,9 +14,10 @@
 // clang-format off
 // Drawing:
 //   0        4096                                                                             Header::file_bytes
-//   ┌────────┬──────────┬────────────┬──────────┬─────────┬──────────┬─────────┬──────────────┐
-//   │ Header │ strings  │ libraries  │ threads  │ buffers │  sites   │ frames  │ live samples │   sparse; each region is
-//   └────────┴──────────┴────────────┴──────────┴─────────┴──────────┴─────────┴──────────────┘   page aligned
+//   ┌────────┬──────────┬────────────┬──────────┬─────────┬──────────┬──────────┬─────────┬──────────────┐
+//   │ Header │ strings  │ libraries  │ threads  │ buffers │ mappings │  sites   │ frames  │ live samples │   sparse; each
+//   └────────┴──────────┴────────────┴──────────┴─────────┴──────────┴──────────┴─────────┴──────────────┘   region is page
+//                                                                                                              aligned
 // clang-format on
 // A region is an array of fixed-size records (strings: 8-byte units, frames: 8-byte words). Records never move. A
 // record that was never written is all zero bytes, so "not there yet" needs no cursor: readers scan a region and skip
@@ -48,8 +49,9 @@ enum RegionKind : uint32_t {
   kRegionSites = 4,
   kRegionFrames = 5,
   kRegionLive = 6,
-  kRegionCount = 7,      // what the interposer writes
-  kRegionSymbols = 7,    // appended by `cadastre symbolize`; its bytes are defined in symbolizer/symbol_block.h
+  kRegionMappings = 7,
+  kRegionCount = 8,      // what the interposer writes
+  kRegionSymbols = 8,    // appended by `cadastre symbolize`; its bytes are defined in symbolizer/symbol_block.h
   kRegionCapacity = 16,  // room in the header for regions of later versions
 };
 
@@ -279,6 +281,34 @@ struct LiveRecord {
 };
 static_assert(sizeof(LiveRecord) == 48);
 
+// ---- Mappings -----------------------------------------------------------------------------------
+// What the program has mapped and not unmapped: ranges that do not overlap. Every one, not sampled. Written like a live
+// record: state=kWriting|generation, fields, state=kReady|generation. What no hook sees (the loader's and libc's own
+// mappings, raw system calls) is not here, and may have replaced what is: a reader that can compares with
+// /proc/PID/smaps. Neighbours that say the same are one record, as old as the lower one.
+struct MappingRecord {
+  uint32_t state;  // (generation << 2) | RecordState
+  uint32_t site;   // of kind kSiteMmap
+  uint64_t start;  // [start, end)
+  uint64_t end;
+  uint64_t time_ns;  // mapped at, since Header::start_monotonic_ns
+  uint32_t thread;
+  uint32_t flags;  // MappingFlags
+  uint64_t reserved;
+};
+static_assert(sizeof(MappingRecord) == 48);
+// The protection is PROT_READ, PROT_WRITE and PROT_EXEC as last set by mmap or mprotect; without any of them the range
+// is reserved, not committed.
+enum MappingFlags : uint32_t {
+  kMappingProtection = 7,
+  kMappingShared = 8,
+  kMappingFile = 16,        // of a file; else anonymous
+  kMappingNoReserve = 32,   // MAP_NORESERVE
+  kMappingBreak = 64,       // by brk or sbrk
+  kMappingSegment = 128,    // by shmat
+  kMappingAllocator = 256,  // asked for by the allocator behind the hooks, for its own use
+};
+
 // ---- Header -------------------------------------------------------------------------------------
 
 enum RunState : uint32_t {
@@ -336,7 +366,9 @@ struct Counters {
   uint64_t interval_doublings;    // because memory ran short
   uint64_t frees;                 // recorded blocks that were freed
   uint64_t dropped_weight_bytes;  // sum of the weights of dropped samples
-  uint64_t reserved[19];
+  uint64_t mappings_full;         // no room for a mapping, or for a piece of one that was split
+  uint64_t mapping_events_lost;   // a mapping came or went unnoticed: the queue was full
+  uint64_t reserved[17];
 };
 static_assert(sizeof(Counters) == 256);
 

@@ -125,6 +125,36 @@ void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& regis
   RecordSample(thread, pointer, bytes, decision.weight_bytes, registers);
 }
 
+void RecordMapping(uint64_t start, uint64_t end, uint32_t flags, const MappingMove* moved,
+                   const EntryRegisters& registers) {
+  MappingRange range = {start, end, 0, 0, 0, flags};
+  ThreadState* thread = CurrentThreadState();
+  // Nothing but a place in the queue before the session is prepared, in a signal handler that interrupts the recorder,
+  // and for an allocator, which may hold its locks: it needs no stack, and it opens no profile.
+  const SessionState state = SessionCurrentState();
+  const bool is_prepared = state != SessionState::kNew && state != SessionState::kPreparing;
+  if (thread != nullptr && is_prepared && (flags & format::kMappingAllocator) == 0) {
+    ReentryGuard guard(thread);
+    if (guard.entered()) {
+      if (SessionIsPaused()) return;
+      if (SessionOpen()) {
+        ThreadRecordKeep(thread, SessionNow());
+        BufferPrepare(thread);
+        range.site = CaptureSite(thread, registers, format::kSiteMmap);
+      }
+    }
+  }
+  if (SessionIsRecording()) {
+    range.time_ns = SessionNow();
+    range.thread = thread->thread;
+  }
+  if (moved != nullptr) {
+    MappingPostMove(*moved, range, registers.pc);
+  } else {
+    MappingPostInsert(range, registers.pc);
+  }
+}
+
 uint32_t RecordThreadCreation(const EntryRegisters& registers) {
   ThreadState* thread = CurrentThreadState();
   if (thread == nullptr) return 0;

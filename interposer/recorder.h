@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "interposer/live_table.h"
+#include "interposer/mapping_queue.h"
 #include "interposer/stack_capture.h"
 
 namespace cadastre {
@@ -19,6 +20,10 @@ bool RecorderInit(uint32_t buffers);
 
 // `pointer` has just been allocated with `bytes`; registers are the caller's.
 void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& registers);
+
+// [start, end) has just been mapped, or has moved there (mapping_queue.h). `flags` are format::MappingFlags.
+void RecordMapping(uint64_t start, uint64_t end, uint32_t flags, const MappingMove* moved,
+                   const EntryRegisters& registers);
 
 // A thread is about to be created: its ThreadRecord (thread_table.h), which knows the caller's stack; 0 = none.
 uint32_t RecordThreadCreation(const EntryRegisters& registers);

@@ -12,6 +12,8 @@
 #include "interposer/library_map.h"
 #include "interposer/live_table.h"
 #include "interposer/live_thinning.h"
+#include "interposer/mapping_map.h"
+#include "interposer/mapping_queue.h"
 #include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_retention.h"
@@ -195,7 +197,8 @@ void FillHeader(Header* header) {
 
 bool OpenTables() {
   return LiveTableInit(g_profile.live_capacity) && SiteTableInit(g_profile.site_capacity) &&
-         ThreadTableInit(g_profile.thread_capacity) && RecorderInit(g_profile.buffer_capacity);
+         ThreadTableInit(g_profile.thread_capacity) && MappingMapInit(g_profile.mapping_capacity) &&
+         RecorderInit(g_profile.buffer_capacity);
 }
 
 void ChildAfterFork() {
@@ -256,6 +259,7 @@ bool SessionOpen() {
   LibraryMapPublish();
   JvmPublish();
   SetState(SessionState::kRecording);
+  MappingQueueDrain();  // what an allocator has mapped before
   return true;
 }
 

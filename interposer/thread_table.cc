@@ -60,7 +60,8 @@ uint32_t Take() {
   }
   if (index == 0 && used < g_profile.thread_capacity) {
     index = __atomic_fetch_add(&next_thread, 1, __ATOMIC_ACQ_REL);
-    if (index >= g_profile.thread_capacity || !ProfileEnsure(&g_profile.threads[index], sizeof(ThreadRecord))) index = 0;
+    if (index >= g_profile.thread_capacity || !ProfileEnsure(&g_profile.threads[index], sizeof(ThreadRecord)))
+      index = 0;
     if (index != 0) __atomic_store_n(&owners[index], kTaken, __ATOMIC_RELEASE);
   }
   if (index == 0) {

@@ -80,12 +80,21 @@ struct LiveSample {
   uint32_t context = 0;  // key of Profile::java_names: the method that was being compiled; 0 = none
 };
 
+// A range that the program had mapped. Ranges do not overlap; in order of address.
+struct Mapping {
+  uint64_t start = 0, end = 0;  // [start, end)
+  uint64_t time_ns = 0;
+  uint32_t site = kNoSite;  // index into Profile::sites
+  uint32_t thread = 0;      // index into Profile::threads; 0 = not known
+  uint32_t flags = 0;       // format::MappingFlags
+};
+
 enum class EndState { kRunning, kExit, kSignal, kExec, kLost };
 
 struct Losses {
   uint64_t dropped_samples = 0, dropped_weight_bytes = 0, sites_overflowed = 0, truncated_stacks = 0, missed_frees = 0;
   uint64_t nested_skipped = 0, volume_dropped = 0, strings_full = 0, threads_full = 0, libraries_full = 0,
-           interval_doublings = 0;
+           interval_doublings = 0, mappings_full = 0, mapping_events_lost = 0;
   uint64_t torn_records = 0;       // found half-written by the reader
   uint64_t unresolved_frames = 0;  // filled by whoever resolves names
 };
@@ -139,6 +148,7 @@ struct Profile {
   std::vector<Thread> threads;     // [0] is "not known"
   std::vector<Site> sites;         // only whole ones; dense
   std::vector<LiveSample> live;
+  std::vector<Mapping> mappings;
   // Names that `cadastre symbolize` stored: raw frame -> frames. Empty in a live profile.
   std::vector<std::pair<uint64_t, std::vector<Frame>>> stored_symbols;
   JvmFacts jvm;

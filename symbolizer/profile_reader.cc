@@ -48,6 +48,7 @@ constexpr RegionName kRegionNames[format::kRegionCount] = {
     {"sites", sizeof(format::SiteRecord)},
     {"stack frames", 8},
     {"live samples", sizeof(format::LiveRecord)},
+    {"mappings", sizeof(format::MappingRecord)},
 };
 
 template <typename Record>
@@ -94,6 +95,7 @@ class ProfileReader {
     ReadLive();
     ReadSites();
     ReadThreads();
+    ReadMappings();
     ReadLibraries();
     ReadStrings();
     ReadSymbols();
@@ -124,6 +126,9 @@ class ProfileReader {
   void ReadLive();
   void ReadSites();
   void ReadThreads();
+  void ReadMappings();
+  template <typename Record, typename Take>
+  void ForEachSettled(format::RegionKind kind, Take take);
   uint32_t SiteOf(uint32_t index) const;  // in profile_.sites; kNoSite if it is not there
   void ReadLibraries();
   void ReadStrings();
@@ -214,6 +219,8 @@ absl::Status ProfileReader::ReadHeader() {
   profile_.losses.strings_full = counters.strings_full;
   profile_.losses.threads_full = counters.threads_full;
   profile_.losses.libraries_full = counters.libraries_full;
+  profile_.losses.mappings_full = counters.mappings_full;
+  profile_.losses.mapping_events_lost = counters.mapping_events_lost;
   profile_.losses.interval_doublings = counters.interval_doublings;
   EndDecision decision = DecideEnd(header_, profile_.path);
   profile_.end = decision.end;
@@ -270,21 +277,28 @@ void ProfileReader::CheckRegions() {
   }
 }
 
-void ProfileReader::ReadLive() {
-  LoadedRegion region = LoadRegion(format::kRegionLive);
-  // A slot that is reused while we copy it changes its generation: read, read again, compare.
-  LoadedRegion again = source_.may_change() ? LoadRegion(format::kRegionLive) : region;
-  ForEachRecord<format::LiveRecord>(region, [&](uint64_t index, const format::LiveRecord& record) {
+// Calls take(record) for each record that is whole. A slot that is reused while we copy it changes its generation:
+// read, read again, compare.
+template <typename Record, typename Take>
+void ProfileReader::ForEachSettled(format::RegionKind kind, Take take) {
+  LoadedRegion region = LoadRegion(kind);
+  LoadedRegion again = source_.may_change() ? LoadRegion(kind) : region;
+  ForEachRecord<Record>(region, [&](uint64_t index, const Record& record) {
     uint32_t state = record.state & format::kStateMask;
     if (state == format::kFree) return;
-    if (index >= RecordCount<format::LiveRecord>(again)) return CountTorn();
-    uint32_t state_after = RecordAt<format::LiveRecord>(again, index).state;
+    if (index >= RecordCount<Record>(again)) return CountTorn();
+    uint32_t state_after = RecordAt<Record>(again, index).state;
     if (state == format::kWriting) {
       if (state_after == record.state) CountTorn();  // else its writer was merely at work
       return;
     }
     if (state != format::kReady) return CountTorn();
-    if (state_after != record.state) return;  // freed while we looked: it is not live any more
+    if (state_after == record.state) take(record);  // else it went while we looked: it is not live any more
+  });
+}
+
+void ProfileReader::ReadLive() {
+  ForEachSettled<format::LiveRecord>(format::kRegionLive, [&](const format::LiveRecord& record) {
     bool sane = record.address != 0 && record.address < kMaxAddress && record.size <= kMaxSampleBytes &&
                 record.weight >= record.size && record.weight <= kMaxSampleBytes && record.time_ns <= kMaxTimeNs;
     sane ? live_.push_back(record) : CountTorn();
@@ -359,6 +373,16 @@ void ProfileReader::ReadSites() {
         });
   });
   sites_ = LoadedRegion();
+}
+
+void ProfileReader::ReadMappings() {
+  ForEachSettled<format::MappingRecord>(format::kRegionMappings, [&](const format::MappingRecord& record) {
+    if (record.start >= record.end || record.end > kMaxAddress || record.time_ns > kMaxTimeNs) return CountTorn();
+    const uint32_t thread = record.thread < profile_.threads.size() ? record.thread : 0;
+    profile_.mappings.push_back({record.start, record.end, record.time_ns, SiteOf(record.site), thread, record.flags});
+  });
+  std::sort(profile_.mappings.begin(), profile_.mappings.end(),
+            [](const Mapping& a, const Mapping& b) { return a.start < b.start; });
 }
 
 uint32_t ProfileReader::SiteOf(uint32_t index) const {

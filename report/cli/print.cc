@@ -86,6 +86,7 @@ class ProfileText {
     Counters();
     Libraries();
     Threads();
+    Mappings();
     Sites();
     Live();
     for (const std::string& warning : profile_.warnings) Line("warning: ", warning);
@@ -141,7 +142,8 @@ class ProfileText {
          losses.volume_dropped, " sites_overflowed ", losses.sites_overflowed, " truncated_stacks ",
          losses.truncated_stacks, " missed_frees ", losses.missed_frees, " nested_skipped ", losses.nested_skipped,
          " strings_full ", losses.strings_full, " threads_full ", losses.threads_full, " libraries_full ",
-         losses.libraries_full, " interval_doublings ", losses.interval_doublings, " torn_records ",
+         losses.libraries_full, " mappings_full ", losses.mappings_full, " mapping_events_lost ",
+         losses.mapping_events_lost, " interval_doublings ", losses.interval_doublings, " torn_records ",
          losses.torn_records);
   }
 
@@ -187,6 +189,22 @@ class ProfileText {
                frame.file.empty() ? "" : absl::StrCat(" ", frame.file, ":", frame.line));
         }
       }
+    }
+  }
+
+  void Mappings() {
+    static constexpr std::pair<uint32_t, const char*> kFlags[] = {
+        {format::kMappingShared, " shared"},       {format::kMappingFile, " file"},
+        {format::kMappingNoReserve, " noreserve"}, {format::kMappingBreak, " break"},
+        {format::kMappingSegment, " segment"},     {format::kMappingAllocator, " allocator"},
+    };
+    for (const Mapping& mapping : profile_.mappings) {
+      std::string flags;
+      for (auto [flag, name] : kFlags) flags += (mapping.flags & flag) != 0 ? name : "";
+      auto protection = [&](uint32_t bit, const char* letter) { return (mapping.flags & bit) != 0 ? letter : "-"; };
+      Line(absl::StrFormat("mapping %x-%x ", mapping.start, mapping.end), protection(1, "r"), protection(2, "w"),
+           protection(4, "x"), flags, SiteText("", mapping.site), " at ", Seconds(mapping.time_ns), " s thread ",
+           mapping.thread);
     }
   }
 

@@ -109,6 +109,12 @@ uint32_t ProfileBuilder::AddLive(uint32_t site, uint64_t address, uint64_t size,
   return live_.size() - 1;
 }
 
+uint32_t ProfileBuilder::AddMapping(uint32_t site, uint64_t start, uint64_t end, uint32_t flags, uint64_t time_ns,
+                                    uint32_t thread) {
+  mappings_.push_back({(1u << 2) | format::kReady, site, start, end, time_ns, thread, flags, 0});
+  return mappings_.size() - 1;
+}
+
 void ProfileBuilder::AddAllocated(uint32_t site, uint64_t samples, double blocks, uint64_t bytes, double variance) {
   sites_[site].samples += samples;
   sites_[site].count_fixed += std::llround(blocks * 65536);
@@ -146,17 +152,25 @@ uint32_t ProfileBuilder::AddBuffer(const std::vector<format::Delta>& pending, ui
 std::string ProfileBuilder::Build() const {
   format::Header header = header_;
   std::string frames(reinterpret_cast<const char*>(frames_.data()), frames_.size() * 8);
-  const std::string bodies[format::kRegionCount] = {
-      strings_, BytesOf(libraries_), BytesOf(threads_), BytesOf(buffers_), BytesOf(sites_), frames, BytesOf(live_)};
+  const std::string bodies[format::kRegionCount] = {strings_,          BytesOf(libraries_), BytesOf(threads_),
+                                                    BytesOf(buffers_), BytesOf(sites_),     frames,
+                                                    BytesOf(live_),    BytesOf(mappings_)};
   const uint32_t record_bytes[format::kRegionCount] = {8,
                                                        sizeof(format::LibraryRecord),
                                                        sizeof(format::ThreadRecord),
                                                        sizeof(format::BufferRecord),
                                                        sizeof(format::SiteRecord),
                                                        8,
-                                                       sizeof(format::LiveRecord)};
+                                                       sizeof(format::LiveRecord),
+                                                       sizeof(format::MappingRecord)};
   std::string file(format::kPageBytes, '\0');
+  // As the target lays them out: live samples come last.
+  std::vector<uint32_t> order;
   for (uint32_t kind = 0; kind < format::kRegionCount; kind++) {
+    if (kind != format::kRegionLive) order.push_back(kind);
+  }
+  order.push_back(format::kRegionLive);
+  for (uint32_t kind : order) {
     uint64_t pages = std::max<uint64_t>(1, (bodies[kind].size() + format::kPageBytes - 1) / format::kPageBytes);
     uint64_t bytes = (pages + spare_pages_) * format::kPageBytes;
     header.regions[kind] = {file.size(), bytes, record_bytes[kind], 0};

@@ -44,6 +44,8 @@ class ProfileBuilder {
   // A live block; nothing else changes. Returns its index.
   uint32_t AddLive(uint32_t site, uint64_t address, uint64_t size, uint64_t weight, uint64_t time_ns = 1'000'000'000,
                    uint32_t thread = 0);
+  uint32_t AddMapping(uint32_t site, uint64_t start, uint64_t end, uint32_t flags, uint64_t time_ns = 1'000'000'000,
+                      uint32_t thread = 0);
   // Adds to the allocation counters of a site, and to Header::counters.samples: blocks that were allocated (and maybe
   // freed).
   void AddAllocated(uint32_t site, uint64_t samples, double blocks, uint64_t bytes, double variance);
@@ -58,6 +60,7 @@ class ProfileBuilder {
   format::ThreadRecord& thread(uint32_t index) { return threads_[index]; }
   format::SiteRecord& site(uint32_t index) { return sites_[index]; }
   format::LiveRecord& live(uint32_t index) { return live_[index]; }
+  format::MappingRecord& mapping(uint32_t index) { return mappings_[index]; }
   format::BufferRecord& buffer(uint32_t index) { return buffers_[index]; }
 
   // Capacity of each region beyond what is used, in pages of zeros (holes in a real file).
@@ -75,6 +78,7 @@ class ProfileBuilder {
   std::deque<format::SiteRecord> sites_;
   std::vector<uint64_t> frames_;
   std::deque<format::LiveRecord> live_;
+  std::deque<format::MappingRecord> mappings_;
   uint64_t spare_pages_ = 0;
 };
 

@@ -1,11 +1,11 @@
 # Tests of the recorder's parts (sampler, options, tables, buffers); no hook and no stack capture in them.
 set(recorder_sources)
-foreach(name bootstrap_arena elf_lookup live_table live_thinning options process_facts profile_file sampler site_table thread_buffer thread_state thread_table)
+foreach(name bootstrap_arena elf_lookup live_table live_thinning mapping_map options process_facts profile_file sampler site_table thread_buffer thread_state thread_table)
   list(APPEND recorder_sources ${CMAKE_SOURCE_DIR}/interposer/${name}.cc)
 endforeach()
 add_library(cadastre_recorder_parts STATIC ${recorder_sources})
 target_compile_options(cadastre_recorder_parts PRIVATE -fno-exceptions -fno-rtti ${CADASTRE_SANITIZE_FLAGS})
-foreach(name sampler_statistics_test options_test live_table_test live_thinning_test thread_table_test)
+foreach(name sampler_statistics_test options_test live_table_test live_thinning_test mapping_map_test thread_table_test)
   add_executable(${name} ${name}.cc)
   target_compile_options(${name} PRIVATE ${CADASTRE_SANITIZE_FLAGS})
   target_link_options(${name} PRIVATE ${CADASTRE_SANITIZE_FLAGS})

@@ -1,0 +1,235 @@
+#include "interposer/mapping_map.h"
+
+#include <sys/mman.h>
+
+#include "interposer/profile_file.h"
+#include "interposer/profile_format.h"
+#include "interposer/raw_syscall.h"
+
+namespace cadastre {
+namespace {
+
+constexpr int kHeight = 10;  // with one node in four a level higher: a million ranges
+
+struct Node {
+  MappingRange range;
+  uint64_t mark;
+  uint32_t next[kHeight];  // 0 = end of the level
+  uint32_t height;
+};
+
+// nodes[0] is the head of all levels: a range before all others.
+Node* nodes;
+uint32_t capacity;
+uint32_t next_unused = 1;
+uint32_t free_nodes;  // linked by next[0]
+uint64_t height_seed = 0x9e3779b97f4a7c15ull;
+
+// The last node of each level that starts before an address.
+using Path = uint32_t[kHeight];
+
+void FindPath(uint64_t address, Path path) {
+  uint32_t at = 0;
+  for (int level = kHeight - 1; level >= 0; level--) {
+    for (uint32_t next = nodes[at].next[level]; next != 0 && nodes[next].range.start < address;
+         next = nodes[at].next[level]) {
+      at = next;
+    }
+    path[level] = at;
+  }
+}
+
+// A record is never seen half-changed as ready (profile_format.h, RecordState).
+void Publish(uint32_t index) {
+  format::MappingRecord* record = &g_profile.mappings[index];
+  const uint32_t generation = (record->state | format::kStateMask) + 1;
+  __atomic_store_n(&record->state, generation | format::kWriting, __ATOMIC_RELAXED);
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+  const MappingRange& range = nodes[index].range;
+  record->start = range.start;
+  record->end = range.end;
+  record->time_ns = range.time_ns;
+  record->site = range.site;
+  record->thread = range.thread;
+  record->flags = range.flags;
+  __atomic_store_n(&record->state, generation | format::kReady, __ATOMIC_RELEASE);
+}
+
+uint32_t NewNode() {
+  uint32_t index = free_nodes;
+  if (index != 0) {
+    free_nodes = nodes[index].next[0];
+  } else {
+    if (next_unused >= capacity || !ProfileEnsure(&g_profile.mappings[next_unused], sizeof(format::MappingRecord))) {
+      __atomic_fetch_add(&g_profile.header->counters.mappings_full, 1, __ATOMIC_RELAXED);
+      return 0;
+    }
+    index = next_unused++;
+  }
+  height_seed ^= height_seed << 13;
+  height_seed ^= height_seed >> 7;
+  height_seed ^= height_seed << 17;
+  uint32_t height = 1;
+  for (uint64_t bits = height_seed; height < kHeight && (bits & 3) == 0; bits >>= 2) height++;
+  nodes[index].height = height;
+  return index;
+}
+
+// `path` leads to the place.
+void Link(uint32_t index, const Path path) {
+  for (uint32_t level = 0; level < nodes[index].height; level++) {
+    nodes[index].next[level] = nodes[path[level]].next[level];
+    nodes[path[level]].next[level] = index;
+  }
+  Publish(index);
+}
+
+void Unlink(uint32_t index, const Path path) {
+  for (uint32_t level = 0; level < nodes[index].height; level++) {
+    nodes[path[level]].next[level] = nodes[index].next[level];
+  }
+  format::MappingRecord* record = &g_profile.mappings[index];
+  __atomic_store_n(&record->state, (record->state | format::kStateMask) + 1, __ATOMIC_RELEASE);
+  nodes[index].next[0] = free_nodes;
+  free_nodes = index;
+}
+
+// A range that covers `address` ends there and another begins. Where there is no room for that one it is forgotten.
+void SplitAt(uint64_t address) {
+  Path path;
+  FindPath(address, path);
+  const uint32_t left = path[0];
+  if (left == 0 || nodes[left].range.end <= address) return;
+  const uint32_t right = NewNode();
+  if (right != 0) {
+    nodes[right].range = nodes[left].range;
+    nodes[right].range.start = address;
+    nodes[right].mark = nodes[left].mark;
+  }
+  nodes[left].range.end = address;
+  Publish(left);
+  if (right == 0) return;
+  Link(right, path);
+}
+
+bool SaysTheSame(const Node& a, const Node& b) {
+  return a.range.site == b.range.site && a.range.thread == b.range.thread && a.range.flags == b.range.flags &&
+         a.mark == b.mark;
+}
+
+// Two ranges that meet at `address` and say the same become one, as old as the lower one.
+void JoinAt(uint64_t address) {
+  Path path;
+  FindPath(address, path);
+  const uint32_t left = path[0], right = nodes[left].next[0];
+  if (left == 0 || right == 0 || nodes[left].range.end != address || nodes[right].range.start != address ||
+      !SaysTheSame(nodes[left], nodes[right])) {
+    return;
+  }
+  nodes[left].range.end = nodes[right].range.end;
+  Unlink(right, path);
+  Publish(left);
+}
+
+}  // namespace
+
+bool MappingMapInit(uint32_t count) {
+  const long result = RawSyscall(SYS_mmap, 0, static_cast<long>(count * sizeof(Node)), PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (IsSyscallError(result)) return false;
+  nodes = reinterpret_cast<Node*>(result);
+  capacity = count;
+  return true;
+}
+
+void MappingInsert(const MappingRange& range) {
+  MappingRemove(range.start, range.end);
+  const uint32_t index = NewNode();
+  if (index == 0) return;
+  nodes[index].range = range;
+  nodes[index].mark = 0;
+  Path path;
+  FindPath(range.start, path);
+  Link(index, path);
+  JoinAt(range.end);
+  JoinAt(range.start);
+}
+
+void MappingRemove(uint64_t start, uint64_t end) {
+  Path path;
+  FindPath(end, path);
+  // The usual case, nothing there: no split.
+  if (path[0] == 0 || nodes[path[0]].range.end <= start) return;
+  SplitAt(start);
+  SplitAt(end);
+  FindPath(start, path);
+  for (uint32_t at = nodes[path[0]].next[0]; at != 0 && nodes[at].range.start < end; at = nodes[path[0]].next[0])
+    Unlink(at, path);
+}
+
+void MappingMark(uint64_t start, uint64_t end, uint64_t mark) {
+  SplitAt(start);
+  SplitAt(end);
+  Path path;
+  FindPath(start, path);
+  for (uint32_t at = nodes[path[0]].next[0]; at != 0 && nodes[at].range.start < end; at = nodes[at].next[0])
+    nodes[at].mark = mark;
+}
+
+bool MappingTakeMarked(uint64_t start, uint64_t end, uint64_t mark, MappingRange* taken) {
+  Path path;
+  FindPath(start, path);
+  for (uint32_t at = nodes[path[0]].next[0]; at != 0 && nodes[at].range.start < end; at = nodes[at].next[0]) {
+    if (nodes[at].mark != mark) continue;
+    *taken = nodes[at].range;
+    FindPath(taken->start, path);
+    Unlink(at, path);
+    return true;
+  }
+  return false;
+}
+
+void MappingProtect(uint64_t start, uint64_t end, uint32_t protection) {
+  if (start >= end) return;
+  SplitAt(start);
+  SplitAt(end);
+  Path path;
+  FindPath(start, path);
+  for (uint32_t at = nodes[path[0]].next[0]; at != 0 && nodes[at].range.start < end; at = nodes[at].next[0]) {
+    MappingRange* range = &nodes[at].range;
+    const uint32_t flags = (range->flags & ~format::kMappingProtection) | (protection & format::kMappingProtection);
+    if (flags == range->flags) continue;
+    range->flags = flags;
+    Publish(at);
+  }
+  // From the end on: joining moves no boundary that is still to be looked at.
+  JoinAt(end);
+  for (uint64_t at = start;;) {
+    JoinAt(at);
+    FindPath(at + 1, path);  // the range that holds `at`, or the last one before it
+    const uint32_t next = nodes[path[0]].next[0];
+    if (next == 0 || nodes[next].range.start >= end) break;
+    at = nodes[next].range.start;
+  }
+}
+
+uint64_t MappingEndOfRun(uint64_t start, uint64_t end, uint32_t stop) {
+  Path path;
+  FindPath(start + 1, path);
+  uint64_t at = start;
+  for (uint32_t node = path[0]; node != 0 && nodes[node].range.start <= at && at < end; node = nodes[node].next[0]) {
+    if (nodes[node].range.end <= at || (nodes[node].range.flags & stop) != 0) break;
+    at = nodes[node].range.end;
+  }
+  return at < end ? at : end;
+}
+
+bool MappingFind(uint64_t address, MappingRange* found) {
+  Path path;
+  FindPath(address + 1, path);
+  if (path[0] == 0 || nodes[path[0]].range.end <= address) return false;
+  *found = nodes[path[0]].range;
+  return true;
+}
+
+}  // namespace cadastre

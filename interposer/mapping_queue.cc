@@ -1,0 +1,251 @@
+#include "interposer/mapping_queue.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "interposer/allocator_code.h"
+#include "interposer/profile_file.h"
+#include "interposer/profile_format.h"
+#include "interposer/raw_syscall.h"
+#include "interposer/session.h"
+#include "interposer/site_table.h"
+#include "interposer/stack_capture.h"
+#include "interposer/thread_buffer.h"
+
+namespace cadastre {
+namespace {
+
+enum class EventKind : uint32_t { kInsert, kRemove, kMark, kUnmark, kMove, kProtect, kDetach };
+
+struct Event {
+  EventKind kind;
+  ProtectExtent extent;
+  MappingRange range;
+  uint64_t pc;
+  MappingMove move;  // of kMark and kUnmark: its place and mark
+};
+
+// sequence == position: empty, for the producer whose turn that is; position + 1: full.
+struct Slot {
+  uint64_t sequence_minus_index;
+  Event event;
+};
+constexpr int kYields = 1000;
+constexpr uint64_t kSlots = 1024;
+Slot slots[kSlots];
+uint64_t head;  // next position to be claimed
+uint64_t tail;  // next to be carried out; only whoever holds `busy` changes it
+uint64_t busy;  // thread pointer of whoever carries out; 0 = nobody
+uint64_t lost_early;
+
+uint64_t next_mark = 1;
+
+void CountLost() {
+  if (SessionIsRecording()) {
+    __atomic_fetch_add(&g_profile.header->counters.mapping_events_lost, 1, __ATOMIC_RELAXED);
+  } else {
+    __atomic_fetch_add(&lost_early, 1, __ATOMIC_RELAXED);
+  }
+}
+
+// A slot's sequence is stored less its index, so that an array of zeros is an empty ring.
+uint64_t SequenceOf(const Slot& slot) {
+  return __atomic_load_n(&slot.sequence_minus_index, __ATOMIC_ACQUIRE) + static_cast<uint64_t>(&slot - slots);
+}
+void SetSequence(Slot* slot, uint64_t sequence) {
+  __atomic_store_n(&slot->sequence_minus_index, sequence - static_cast<uint64_t>(slot - slots), __ATOMIC_RELEASE);
+}
+
+bool Put(const Event& event) {
+  uint64_t position = __atomic_load_n(&head, __ATOMIC_RELAXED);
+  for (;;) {
+    Slot* slot = &slots[position % kSlots];
+    const int64_t ahead = static_cast<int64_t>(SequenceOf(*slot) - position);
+    if (ahead < 0) return false;  // full
+    if (ahead > 0) {
+      position = __atomic_load_n(&head, __ATOMIC_RELAXED);
+      continue;
+    }
+    if (!__atomic_compare_exchange_n(&head, &position, position + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      continue;
+    slot->event = event;
+    SetSequence(slot, position + 1);
+    return true;
+  }
+}
+
+// The event's range with its site; without a stack, of one frame.
+MappingRange Placed(const Event& event) {
+  MappingRange range = event.range;
+  if (range.site != 0) return range;
+  if (IsAllocatorCode(event.pc)) range.flags |= format::kMappingAllocator;  // was not known then, perhaps
+  EntryRegisters registers = {};
+  registers.pc = event.pc;
+  const uint64_t leaf = CaptureLeaf(registers);
+  // An allocator's own caller is of no interest; any other's would be.
+  const bool complete = (range.flags & format::kMappingAllocator) != 0;
+  range.site = SiteIntern(&leaf, 1, format::kSiteMmap, complete ? 0u : format::kSiteTruncatedNested);
+  return range;
+}
+
+// MS_ASYNC does nothing but look whether all of it is mapped.
+bool IsMapped(uint64_t start, uint64_t end) {
+  return IsSandboxed() ||
+         RawSyscall(SYS_msync, static_cast<long>(start), static_cast<long>(end - start), MS_ASYNC) != -ENOMEM;
+}
+
+// Puts a piece back. A call that failed may have taken it away first, or a part of it: a small one is asked for page by
+// page, a large one goes or stays by its first page.
+void PutBack(const MappingRange& piece) {
+  constexpr uint64_t kSmall = 512 * format::kPageBytes;
+  const bool is_small = piece.end - piece.start <= kSmall;
+  if (IsMapped(piece.start, is_small ? piece.end : piece.start + format::kPageBytes)) return MappingInsert(piece);
+  if (!is_small) return;
+  for (uint64_t at = piece.start; at < piece.end; at += format::kPageBytes) {
+    MappingRange page = piece;
+    page.start = at;
+    page.end = at + format::kPageBytes < piece.end ? at + format::kPageBytes : piece.end;
+    if (IsMapped(page.start, page.end)) MappingInsert(page);
+  }
+}
+
+// What is as long as before, or shorter, may be several mappings with holes between them (Linux 6.17); what grows is a
+// single one, that of the first piece.
+void Move(const Event& event) {
+  const MappingMove& move = event.move;
+  MappingRange whole = Placed(event), piece;
+  const bool grows = whole.end - whole.start > move.end - move.start;
+  bool is_known = false;
+  while (MappingTakeMarked(move.start, move.end, move.mark, &piece)) {
+    if (move.stays) MappingInsert(piece);
+    if (grows && is_known) continue;
+    is_known = true;
+    MappingRange moved = whole;
+    moved.flags = piece.flags;
+    moved.start += piece.start - move.start;
+    if (!grows) moved.end = whole.start + (piece.end - move.start);
+    if (moved.end > whole.end) moved.end = whole.end;
+    if (moved.start < moved.end) MappingInsert(moved);
+  }
+  if (!is_known) MappingInsert(whole);
+}
+
+uint64_t ProtectEnd(const Event& event) {
+  if (event.extent == ProtectExtent::kAll) return event.range.end;
+  return MappingEndOfRun(event.range.start, event.range.end,
+                         event.extent == ProtectExtent::kToFile ? format::kMappingFile : 0u);
+}
+
+void CarryOut(const Event& event) {
+  const MappingRange& range = event.range;
+  MappingRange piece;
+  switch (event.kind) {
+    case EventKind::kInsert:
+      return MappingInsert(Placed(event));
+    case EventKind::kRemove:
+      return MappingRemove(range.start, range.end);
+    case EventKind::kMark:
+      return MappingMark(event.move.start, event.move.end, event.move.mark);
+    case EventKind::kUnmark:
+      while (MappingTakeMarked(event.move.start, event.move.end, event.move.mark, &piece)) PutBack(piece);
+      return;
+    case EventKind::kMove:
+      return Move(event);
+    case EventKind::kProtect:
+      return MappingProtect(range.start, ProtectEnd(event), range.flags);
+    case EventKind::kDetach:
+      if (MappingFind(range.start, &piece) && piece.start == range.start &&
+          (piece.flags & format::kMappingSegment) != 0) {
+        MappingRemove(piece.start, piece.end);
+      }
+  }
+}
+
+bool IsWaiting() {
+  const uint64_t position = __atomic_load_n(&tail, __ATOMIC_RELAXED);
+  return SequenceOf(slots[position % kSlots]) == position + 1;
+}
+
+uint64_t ThreadPointer() {
+  uint64_t pointer;
+  asm("movq %%fs:0, %0" : "=r"(pointer));
+  return pointer;
+}
+
+// Whoever carries out has lost its processor. It waits for nobody, so it may be waited for, unless it is this thread,
+// interrupted by a signal; and not for ever.
+bool MayWait() {
+  return SessionIsRecording() && !IsSandboxed() && __atomic_load_n(&busy, __ATOMIC_RELAXED) != ThreadPointer();
+}
+
+bool PutWhenThereIsRoom(const Event& event) {
+  for (int tries = 0; tries < kYields && MayWait(); tries++) {
+    RawSyscall(SYS_sched_yield);
+    MappingQueueDrain();
+    if (Put(event)) return true;
+  }
+  return false;
+}
+
+void Post(const Event& event) {
+  if (!Put(event) && !PutWhenThereIsRoom(event)) return CountLost();
+  MappingQueueDrain();
+}
+
+}  // namespace
+
+void MappingQueueDrain() {
+  if (!SessionIsRecording()) return;
+  // Whoever finds `busy` taken leaves its event to the other, who looks again after giving `busy` back. Both exchanges
+  // are full barriers: one of the two sees the event.
+  do {
+    uint64_t nobody = 0;
+    if (!__atomic_compare_exchange_n(&busy, &nobody, ThreadPointer(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return;
+    if (const uint64_t early = __atomic_exchange_n(&lost_early, 0, __ATOMIC_RELAXED))
+      __atomic_fetch_add(&g_profile.header->counters.mapping_events_lost, early, __ATOMIC_RELAXED);
+    while (IsWaiting()) {
+      const uint64_t position = tail;
+      Slot* slot = &slots[position % kSlots];
+      const Event event = slot->event;
+      SetSequence(slot, position + kSlots);
+      CarryOut(event);
+      __atomic_store_n(&tail, position + 1, __ATOMIC_RELEASE);
+    }
+    __atomic_exchange_n(&busy, 0, __ATOMIC_SEQ_CST);
+  } while (IsWaiting());
+}
+
+void MappingPostInsert(const MappingRange& range, uint64_t pc) {
+  Post({.kind = EventKind::kInsert, .range = range, .pc = pc});
+}
+
+void MappingPostRemove(uint64_t start, uint64_t end) { Post({.kind = EventKind::kRemove, .range = {start, end}}); }
+
+uint64_t MappingPostMark(uint64_t start, uint64_t end) {
+  const uint64_t mark = __atomic_fetch_add(&next_mark, 1, __ATOMIC_RELAXED);
+  Post({.kind = EventKind::kMark, .move = {start, end, mark}});
+  return mark;
+}
+
+void MappingPostUnmark(uint64_t start, uint64_t end, uint64_t mark) {
+  Post({.kind = EventKind::kUnmark, .move = {start, end, mark}});
+  // What is mapped is asked when the event is carried out: the caller must not change it before.
+  const uint64_t position = __atomic_load_n(&head, __ATOMIC_RELAXED);
+  for (int tries = 0; tries < kYields && MayWait(); tries++) {
+    if (__atomic_load_n(&tail, __ATOMIC_ACQUIRE) >= position) return;
+    RawSyscall(SYS_sched_yield);
+    MappingQueueDrain();
+  }
+}
+
+void MappingPostMove(const MappingMove& move, const MappingRange& range, uint64_t pc) {
+  Post({.kind = EventKind::kMove, .range = range, .pc = pc, .move = move});
+}
+
+void MappingPostProtect(uint64_t start, uint64_t end, uint32_t protection, ProtectExtent extent) {
+  Post({.kind = EventKind::kProtect, .extent = extent, .range = {.start = start, .end = end, .flags = protection}});
+}
+
+void MappingPostDetach(uint64_t address) { Post({.kind = EventKind::kDetach, .range = {address, address + 1}}); }
+
+}  // namespace cadastre
