@@ -9,7 +9,7 @@
 #include "interposer/elf_lookup.h"
 #include "interposer/hooks.h"
 #include "interposer/session.h"
-#include "interposer/thread_buffer.h"
+#include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
 
 static_assert(SYS_seccomp == 317 && SYS_prctl == 157 && PR_SET_SECCOMP == 22 && SECCOMP_SET_MODE_STRICT == 0 &&
@@ -23,7 +23,7 @@ __attribute__((visibility("hidden"), used)) void* cadastre_real_prctl;
 CADASTRE_HIDDEN void cadastre_before_sandbox() { cadastre::SessionBeforeSandbox(); }
 CADASTRE_HIDDEN void cadastre_before_rename(long, const char* name) {
   if (name != nullptr && cadastre::SessionIsRecording()) {
-    cadastre::BufferRenameThread(cadastre::CurrentThreadState(), name);
+    cadastre::ThreadNameChanged(cadastre::CurrentThreadState(), name);
   }
 }
 
