@@ -12,7 +12,7 @@
 #include "interposer/elf_lookup.h"
 #include "interposer/hooks.h"
 #include "interposer/session.h"
-#include "interposer/thread_buffer.h"
+#include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
 
 static_assert(SYS_mmap == 9 && SYS_mprotect == 10 && SYS_munmap == 11 && SYS_mremap == 25 && SYS_shmat == 30 &&
@@ -35,7 +35,7 @@ CADASTRE_HIDDEN long cadastre_syscall_shmdt(const void* address) { return shmdt(
 CADASTRE_HIDDEN void cadastre_before_sandbox() { cadastre::SessionBeforeSandbox(); }
 CADASTRE_HIDDEN void cadastre_before_rename(long, const char* name) {
   if (name != nullptr && cadastre::SessionIsRecording()) {
-    cadastre::BufferRenameThread(cadastre::CurrentThreadState(), name);
+    cadastre::ThreadNameChanged(cadastre::CurrentThreadState(), name);
   }
 }
 

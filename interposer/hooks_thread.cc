@@ -7,7 +7,8 @@
 // private pool, never from the program's heap; where the pool is empty the thread is created as the caller asked and
 // its stack is found by probing. The trampoline ends in a tail jump, so it is no frame of the thread's stack.
 // pthread_key_create: the first key that libjvm makes holds its Thread* (jvm/).
-// pthread_setname_np: a thread that has given a sample already gets its new name in the profile too.
+// pthread_setname_np: a thread that has given a sample already gets its new name in the profile too. HotSpot calls it
+// in the state in which no collector may pause or move anything, with the name just read: the best moment to read it.
 #include <pthread.h>
 
 #include "interposer/elf_lookup.h"
@@ -15,7 +16,7 @@
 #include "interposer/jvm/jvm.h"
 #include "interposer/recorder.h"
 #include "interposer/session.h"
-#include "interposer/thread_buffer.h"
+#include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
 #include "interposer/thread_table.h"
 
@@ -126,7 +127,14 @@ CADASTRE_EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   const int error = real(thread, name);
   uint64_t self;  // glibc's pthread_t is the thread pointer
   asm("movq %%fs:0, %0" : "=r"(self));
-  if (error == 0 && thread == self && SessionIsRecording()) BufferRenameThread(CurrentThreadState(), name);
+  ThreadState* state = CurrentThreadState();
+  if (error == 0 && thread == self && state != nullptr && SessionIsRecording()) {
+    ReentryGuard guard(state);
+    if (guard.entered()) {
+      ThreadNameChanged(state, name);
+      ThreadNameUpdate(state);
+    }
+  }
   return error;
 }
 

@@ -12,6 +12,7 @@
 #include "interposer/session.h"
 #include "interposer/site_table.h"
 #include "interposer/thread_buffer.h"
+#include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
 #include "interposer/thread_table.h"
 
@@ -46,17 +47,9 @@ uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers, forma
   return SiteIntern(frames, count, kind, flags);
 }
 
-// Compiler threads of a JVM are known by the names that the JVM gives them.
 uint32_t ContextOf(ThreadState* thread) {
-  if (thread->work == kThreadWorkAny || IsSandboxed()) return 0;
-  if (thread->work == kThreadWorkUnknown) {
-    if (!JvmIsThread()) return 0;  // not yet, or never
-    char name[16] = {};
-    RawSyscall(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(name));
-    thread->work =
-        strstr(name, "Compiler") != nullptr || strstr(name, "omp..") != nullptr ? kThreadWorkCompiler : kThreadWorkAny;
-  }
-  return thread->work == kThreadWorkCompiler ? JvmThreadContext() : 0;
+  ThreadNameUpdate(thread);
+  return thread->work == kThreadWorkCompiler && !IsSandboxed() ? JvmThreadContext() : 0;
 }
 
 void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t weight,

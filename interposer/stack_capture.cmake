@@ -3,11 +3,16 @@
 
 set(CADASTRE_STACK_SOURCES
   ${CMAKE_SOURCE_DIR}/interposer/eh_frame.cc
+  ${CMAKE_SOURCE_DIR}/interposer/interned_strings.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/checked_read.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/class_fields.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/code_cache.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/heap_references.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/java_names.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/java_thread.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/jvm.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/method_names.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/thread_names.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/vm_flags.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/vm_structs.cc
   ${CMAKE_SOURCE_DIR}/interposer/library_map.cc

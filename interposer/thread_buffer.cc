@@ -117,15 +117,6 @@ void BufferPrepare(ThreadState* state) {
   if (state->buffer == 0 && (state->lacks & kLacksBuffer) == 0) AcquireBuffer(state, OwnTid());
 }
 
-void BufferRenameThread(ThreadState* state, const char* name) {
-  if (state == nullptr) return;
-  state->work = kThreadWorkUnknown;
-  if (state->thread == 0 || state->thread >= g_profile.thread_capacity) return;
-  char padded[sizeof(format::ThreadRecord::name)] = {};
-  for (size_t i = 0; i + 1 < sizeof(padded) && name[i] != '\0'; i++) padded[i] = name[i];
-  memcpy(g_profile.threads[state->thread].name, padded, sizeof(padded));
-}
-
 void BufferAppend(ThreadState* state, const Delta& delta) {
   if (state->buffer == 0) {
     __atomic_fetch_add(&g_profile.header->counters.dropped_buffer_full, 1, __ATOMIC_RELAXED);

@@ -22,9 +22,6 @@ void BufferAppend(ThreadState* state, const format::Delta& delta);
 // Gives the thread a buffer, if it has none.
 void BufferPrepare(ThreadState* state);
 
-// The thread calls itself something else now.
-void BufferRenameThread(ThreadState* state, const char* name);
-
 // 1/65536 blocks that a sample of `size` and `weight` bytes stands for.
 uint64_t SampleCountFixed(uint64_t size, uint64_t weight);
 

@@ -20,12 +20,16 @@ enum ThreadWork : uint8_t { kThreadWorkUnknown = 0, kThreadWorkAny = 1, kThreadW
 // What could not be had for a thread; it is not asked for again.
 enum ThreadLacks : uint8_t { kLacksBuffer = 1, kLacksRecord = 2 };
 
+inline constexpr uint16_t kNameSettled = 0xffff;
+
 struct ThreadState {
   uint64_t countdown;        // bytes until the slow path is due; must stay the first field (the hooks' fast path)
   uint64_t interval_bytes;   // with which the gap was drawn
   uint64_t random;           // splitmix64 state; 0 = not seeded
   StackBounds thread_stack;  // this thread's own stack; high == 0: not known yet
-  uint32_t guard;            // GuardValue
+  uint8_t guard;             // GuardValue
+  uint8_t name_tries;        // for its whole name (thread_name.h)
+  uint16_t name_wait;        // samples until the next one; kNameSettled = none
   uint32_t buffer;           // index + 1 of this thread's buffer; 0 = none
   uint32_t thread;           // index of the ThreadRecord; 0 = none
   uint8_t gap_is_due;        // the countdown ends in a sample (else it ends in a look at the header)
@@ -65,7 +69,7 @@ __attribute__((always_inline)) inline bool TrySkipSampleFast(uint64_t bytes) {
   return true;
 }
 
-enum GuardValue : uint32_t {
+enum GuardValue : uint8_t {
   kGuardOpen = 0,
   kGuardRecording = 1,  // a nested allocation is the program's: skipped and counted
   kGuardOwnWork = 2,    // a nested allocation is ours (the loader's, when we open libunwind): skipped

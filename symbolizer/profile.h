@@ -49,7 +49,7 @@ inline constexpr uint32_t kNoSite = UINT32_MAX;
 struct Thread {
   uint32_t tid = 0;
   uint64_t start_ns = 0;
-  std::string name;
+  std::string name;  // whole where the profile has it, else the kernel's 15 bytes
   // Sites of kind kStack (indices into Profile::sites): who created the thread, and who had created the creator.
   uint32_t creation_site = kNoSite, creator_creation_site = kNoSite;
   uint64_t stack_low = 0, stack_high = 0;  // the block with its stack; 0 = not known

@@ -146,6 +146,7 @@ class ProfileReader {
   absl::flat_hash_map<uint32_t, uint32_t> dense_site_;  // index in the file -> index in profile_.sites
   std::vector<format::LiveRecord> live_;                // whole ones, not placed yet
   LoadedRegion sites_;
+  std::vector<std::pair<uint64_t, uint32_t>> whole_names_;  // index of a thread, string
   std::vector<uint32_t> library_paths_;
   LoadedRegion strings_;
   absl::flat_hash_map<uint32_t, std::string> string_cache_;
@@ -400,6 +401,7 @@ void ProfileReader::ReadThreads() {
                                         Thread& thread = profile_.threads[index];
                                         thread.tid = record.tid;
                                         thread.start_ns = record.start_ns;
+                                        if (record.full_name != 0) whole_names_.emplace_back(index, record.full_name);
                                         thread.name.assign(record.name, strnlen(record.name, sizeof(record.name)));
                                         thread.creation_site = SiteOf(record.creation_site);
                                         thread.creator_creation_site = SiteOf(record.creator_creation_site);
@@ -473,6 +475,10 @@ void ProfileReader::ReadStrings() {
     Library& library = profile_.libraries[i];
     library.path = StringAt(library_paths_[i]);
     if (library.path.empty() && library.executable) library.path = profile_.exe;  // the loader has no name for it
+  }
+
+  for (const auto& [thread, name] : whole_names_) {
+    if (std::string whole = StringAt(name); !whole.empty()) profile_.threads[thread].name = std::move(whole);
   }
 
   profile_.jvm.version = StringAt(header_.jvm.version);

@@ -6,6 +6,7 @@
 #include "interposer/jvm/code_cache.h"
 #include "interposer/jvm/java_thread.h"
 #include "interposer/jvm/method_names.h"
+#include "interposer/jvm/thread_names.h"
 #include "interposer/jvm/vm_flags.h"
 #include "interposer/jvm/vm_structs.h"
 #include "interposer/library_map.h"
@@ -353,6 +354,10 @@ bool SkipToJavaFrames(StackMemory* memory, StackFrame* frame, JavaWalk* walk) {
 }
 
 bool JvmIsThread() { return State() == kReady && CurrentVmThread() != 0; }
+
+ThreadNameAnswer JvmThreadName(const char* kernel_name, ThreadName* name) {
+  return ReadThreadName(layout, CurrentVmThread(), kernel_name, name);
+}
 
 uint32_t JvmThreadContext() {
   if (State() != kReady) return 0;

@@ -2,16 +2,17 @@
 //
 // A native walk that reaches a pc in HotSpot's code cache hands over to WalkJavaFrames, which names the Java frames and
 // comes back at the native frame that called them: a mixed stack of any number of such pieces is walked from its leaf
-// to its root. No JVMTI, JNI, jmethodID or attached thread; nothing on the Java heap is read. What is read belongs to
-// frames of the calling thread and cannot go away meanwhile. Thread- and signal-safety: everything but
-// JvmNoteThreadKey is safe in hooks: no lock, no allocation. Errors: a JVM whose tables lack something has native
-// frames only, and JvmFacts says what is missing.
+// to its root. No JVMTI, JNI, jmethodID or attached thread. What is read belongs to frames of the calling thread and
+// cannot go away meanwhile; nothing on the Java heap is read, except names of threads (thread_names.h). Thread- and
+// signal-safety: everything but JvmNoteThreadKey is safe in hooks: no lock, no allocation. Errors: a JVM whose tables
+// lack something has native frames only, and JvmFacts says what is missing.
 //
 // Example (the walk of stack_capture.cc):
 //   if (JvmIsCode(frame.pc)) step = WalkJavaFrames(&memory, &frame, &list, &walk);
 #ifndef CADASTRE_INTERPOSER_JVM_JVM_H_
 #define CADASTRE_INTERPOSER_JVM_JVM_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "interposer/stack_memory.h"
@@ -63,6 +64,20 @@ bool SkipToJavaFrames(StackMemory* memory, StackFrame* frame, JavaWalk* walk);
 
 // Is the calling thread one of the JVM's?
 bool JvmIsThread();
+
+// The calling thread's whole name.
+inline constexpr uint32_t kMaxThreadNameCharacters = 160;  // UTF-16 units; of a longer name the kernel's is kept
+struct ThreadName {
+  char bytes[kMaxThreadNameCharacters * 3];  // UTF-8
+  size_t length;
+};
+enum class ThreadNameAnswer {
+  kWhole,    // *name is it
+  kKernels,  // what the kernel keeps is all that there is to know, until the thread's next name
+  kLater,    // not yet: the thread is just beginning, or a collector is at work
+};
+// kernel_name: what the kernel calls it now, as prctl(PR_GET_NAME) gives it. JvmIsThread() must hold.
+ThreadNameAnswer JvmThreadName(const char* kernel_name, ThreadName* name);
 
 // What this thread is working for, as a string of the profile: the method that a compiler thread compiles. 0 = nothing.
 uint32_t JvmThreadContext();

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "interposer/interned_strings.h"
 #include "interposer/jvm/code_cache.h"
 #include "interposer/jvm/java_names.h"
-#include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
 #include "interposer/raw_syscall.h"
 #include "interposer/thread_buffer.h"
@@ -22,8 +22,7 @@ constexpr uint16_t kAccessNative = 0x0100;  // Java Virtual Machine Specificatio
 constexpr size_t kMaxNameBytes = 512;
 constexpr uint32_t kMaxLineEntries = 65536;
 
-WordCache g_frames;   // hash of method and place -> frame word, class symbol, method symbol
-WordCache g_strings;  // hash of a name's text -> its string
+WordCache g_frames;  // hash of method and place -> frame word, class symbol, method symbol
 
 struct MethodParts {
   uint64_t constants, pool, class_symbol, method_symbol;
@@ -74,26 +73,12 @@ uint64_t Mix(uint64_t a, uint64_t b) {
   return hash == 0 || hash == ~0ull ? 1 : hash;
 }
 
-// Names are told apart by 64 bits of hash: among a million names two are taken for one with probability 3e-8.
-uint64_t HashText(const char* text, size_t length) {
-  uint64_t hash = 0xcbf29ce484222325ull;
-  for (size_t i = 0; i < length; i++) hash = (hash ^ static_cast<uint8_t>(text[i])) * 0x100000001b3ull;
-  return Mix(hash, length);
-}
-
 __attribute__((noinline)) uint32_t InternName(const VmLayout& layout, const MethodParts& parts) {
   char text[kMaxNameBytes];
   const size_t length =
       WriteJavaMethodName(SymbolText(layout, parts.class_symbol), SymbolText(layout, parts.method_symbol),
                           SourceFile(layout, parts.pool), text, sizeof(text));
-  const uint64_t hash = HashText(text, length);
-  CachedWords words;
-  if (g_strings.Find(hash, &words)) return static_cast<uint32_t>(words.first);
-  const uint32_t string = ProfileAddString(text, length);
-  if (string == 0) return 0;
-  // Another thread may have brought the same name meanwhile: one of the two strings is used by both.
-  if (!g_strings.Find(hash, &words)) g_strings.Insert(hash, {string, 0, 0});
-  return g_strings.Find(hash, &words) ? static_cast<uint32_t>(words.first) : string;
+  return InternString(text, length);
 }
 
 uint32_t LineOf(const VmLayout& layout, uint64_t constants, int32_t bytecode) {

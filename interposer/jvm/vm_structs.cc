@@ -100,6 +100,21 @@ constexpr OffsetWanted kOffsets[] = {
     {"CompilerThread", "_env", &VmLayout::compiler_env},
     {"ciEnv", "_task", &VmLayout::env_task},
     {"CompileTask", "_method", &VmLayout::task_method},
+    {"JavaThread", "_threadObj", &VmLayout::thread_object},
+    {"NamedThread", "_name", &VmLayout::named_thread_name},
+    {"CollectedHeap", "_is_gc_active", &VmLayout::heap_paused},
+    {"CollectedHeap", "_is_stw_gc_active", &VmLayout::heap_paused},
+    {"CollectedHeap", "_total_collections", &VmLayout::heap_cycles},
+    {"InstanceKlass", "_constants", &VmLayout::class_constants},
+    {"InstanceKlass", "_fields", &VmLayout::class_fields},
+    {"InstanceKlass", "_java_fields_count", &VmLayout::class_field_count},
+    {"InstanceKlass", "_fieldinfo_stream", &VmLayout::class_field_stream},
+    {"Array<u1>", "_data", &VmLayout::array_u1_data},
+    {"Array<u2>", "_data", &VmLayout::array_u2_data},
+    {"ZGlobalsForVMStructs", "_ZAddressWeakBadMask", &VmLayout::z_weak_bad_mask},
+    {"XGlobalsForVMStructs", "_XAddressWeakBadMask", &VmLayout::x_weak_bad_mask},
+    {"ZGlobalsForVMStructs", "_ZPointerLoadBadMask", &VmLayout::z_load_bad_mask},
+    {"ZGlobalsForVMStructs", "_ZPointerLoadShift", &VmLayout::z_load_shift},
 };
 
 struct StaticWanted {
@@ -118,6 +133,23 @@ constexpr StaticWanted kStatics[] = {
     {"CodeCache", "_high_bound", &VmLayout::code_high},
     {"AbstractInterpreter", "_code", &VmLayout::interpreter},
     {"StubRoutines", "_call_stub_return_address", &VmLayout::call_stub_return_pc},
+    {"vmClasses", "_klasses[static_cast<int>(vmClassID::Thread_klass_knum)]", &VmLayout::thread_class},
+    {"vmClasses", "_klasses[static_cast<int>(vmClassID::String_klass_knum)]", &VmLayout::string_class},
+    {"SystemDictionary", "_well_known_klasses[SystemDictionary::Thread_klass_knum]", &VmLayout::thread_class},
+    {"SystemDictionary", "_well_known_klasses[SystemDictionary::String_klass_knum]", &VmLayout::string_class},
+    {"SystemDictionary", "_well_known_klasses[SystemDictionary::WK_KLASS_ENUM_NAME(Thread_klass)]",
+     &VmLayout::thread_class},
+    {"SystemDictionary", "_well_known_klasses[SystemDictionary::WK_KLASS_ENUM_NAME(String_klass)]",
+     &VmLayout::string_class},
+    {"Universe", "_collectedHeap", &VmLayout::heap},
+    {"CompressedOops", "_base", &VmLayout::narrow_base},
+    {"CompressedOops", "_narrow_oop._base", &VmLayout::narrow_base},
+    {"Universe", "_narrow_oop._base", &VmLayout::narrow_base},
+    {"CompressedOops", "_shift", &VmLayout::narrow_shift},
+    {"CompressedOops", "_narrow_oop._shift", &VmLayout::narrow_shift},
+    {"Universe", "_narrow_oop._shift", &VmLayout::narrow_shift},
+    {"ZGlobalsForVMStructs", "_instance_p", &VmLayout::z_globals},
+    {"XGlobalsForVMStructs", "_instance_p", &VmLayout::x_globals},
 };
 
 struct SizeWanted {
@@ -157,6 +189,10 @@ void ReadField(const VmStructRow& row, VmLayout* layout) {
   for (const OffsetWanted& wanted : kOffsets) {
     if (!Is(row.type, wanted.type) || !Is(row.field, wanted.field)) continue;
     layout->*wanted.offset = static_cast<int32_t>(row.offset);
+    if (wanted.offset == &VmLayout::thread_object && Is(row.field_type, "OopHandle")) {
+      layout->thread_object_handle = static_cast<int32_t>(row.offset);
+      layout->thread_object = kNoField;
+    }
     if (wanted.offset == &VmLayout::const_flags) layout->const_flags_bytes = Is(row.field_type, "u2") ? 2 : 4;
     if (wanted.offset == &VmLayout::nmethod_metadata) {
       layout->nmethod_metadata_width = Is(row.field_type, "u2") || Is(row.field_type, "uint16_t") ? 2 : 4;
@@ -237,6 +273,7 @@ bool ReadVmStructs(const link_map* libjvm, VmLayout* layout) {
   memset(layout, 0, sizeof(*layout));
   for (const OffsetWanted& wanted : kOffsets) layout->*wanted.offset = kNoField;
   for (const SizeWanted& wanted : kSizes) layout->*wanted.bytes = kNoField;
+  layout->thread_object_handle = kNoField;
   layout->call_wrapper_slot = -6;
   const auto* fields = Table<VmStructRow>(libjvm, "gHotSpotVMStructs");
   const auto* types = Table<VmTypeRow>(libjvm, "gHotSpotVMTypes");

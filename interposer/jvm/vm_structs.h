@@ -34,6 +34,13 @@ struct VmLayout {
 
   const uint64_t* flags;  // JVMFlag[]; nullptr = not known, as are the next
   const uint64_t* flag_count;
+  const uint64_t* thread_class;  // InstanceKlass* of java.lang.Thread
+  const uint64_t* string_class;
+  const uint64_t* heap;         // CollectedHeap*
+  const uint64_t* narrow_base;  // of compressed references
+  const uint64_t* narrow_shift;
+  const uint64_t* z_globals;  // ZGlobalsForVMStructs*; XGlobalsForVMStructs*: the single-generation Z of 21 to 23
+  const uint64_t* x_globals;
 
   int32_t flag_bytes, flag_name, flag_address;                // JVMFlag
   int32_t array_length, array_data;                           // GrowableArray
@@ -68,6 +75,15 @@ struct VmLayout {
   int32_t thread_anchor, thread_os_thread, os_thread_id, thread_unpacking;  // JavaThread, OSThread
   int32_t anchor_sp, anchor_pc, anchor_fp, call_wrapper_anchor;
   int32_t compiler_env, env_task, task_method;
+
+  // Names of threads (thread_names.h). Any of them may be kNoField.
+  int32_t thread_object;             // JavaThread::_threadObj: the reference; or
+  int32_t thread_object_handle;      // the address of one
+  int32_t named_thread_name;         // NamedThread::_name: char*
+  int32_t heap_paused, heap_cycles;  // CollectedHeap: bool and u4
+  int32_t class_constants, class_fields, class_field_count, class_field_stream, array_u1_data, array_u2_data;
+  int32_t z_weak_bad_mask, x_weak_bad_mask;  // until 20; of x_globals
+  int32_t z_load_bad_mask, z_load_shift;     // generational
 
   int32_t interpreter_bytecode_slot;  // words from rbp
   int32_t call_wrapper_slot;

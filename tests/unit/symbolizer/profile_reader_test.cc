@@ -411,6 +411,23 @@ TEST_CASE("A profile that is written to while it is read gives only whole record
   writer.join();
 }
 
+TEST_CASE("A thread is called by its whole name, or by the kernel's where the whole one is not there",
+          "[profile_reader]") {
+  ProfileBuilder builder = Sample();
+  builder.thread(builder.AddThread("http-nio-8080-e")).full_name = builder.AddString("http-nio-8080-exec-12");
+  builder.thread(builder.AddThread("http-nio-8081-e")).full_name = 1'000'000;  // no string
+  builder.AddThread("http-nio-8082-e");
+  TemporaryDirectory directory;
+  const std::string path = directory / "x.cad";
+  REQUIRE(builder.WriteTo(path));
+  absl::StatusOr<Profile> profile = ReadProfile(path);
+  REQUIRE(profile.ok());
+  REQUIRE(profile->threads.size() == 5);
+  CHECK(profile->threads[2].name == "http-nio-8080-exec-12");
+  CHECK(profile->threads[3].name == "http-nio-8081-e");
+  CHECK(profile->threads[4].name == "http-nio-8082-e");
+}
+
 TEST_CASE("A file that shrinks while it is read is a cut file, not a signal", "[profile_reader]") {
   TemporaryDirectory directory;
   ProfileBuilder builder = Sample();
