@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """One trap program, bare and under the preload: it must not notice, and at interval 1 the profile must say what it says.
 
-Exists because each of these programs has broken some preloaded tool. Prints what was compared; exit 1 with the differences.
+Exists because each of these programs has broken some preloaded tool. Prints what was compared; exit 1 with the differences. With
+--behind or --before the bare run has that allocator preloaded too: what the program does under the allocator alone, faults included,
+it must do with Cadastre before or after it. An allocator that stands before Cadastre serves malloc, so there is nothing to compare then.
 """
 import argparse
 import os
@@ -51,17 +53,6 @@ def normalise(text):
     return text
 
 
-def expectations(stdout):
-    """ALLOC lines: [(site, {key: value})]. One line may speak of several sites, separated by ';'."""
-    found = []
-    for line in re.findall(r"^ALLOC (.*)$", stdout, re.M):
-        for part in line.split(";"):
-            match = re.match(r"\s*(site_\w+)\b(.*)", part)
-            if match:
-                found.append((match.group(1), {k: int(v) for k, v in re.findall(r"\b(\w+)=(\d+)\b", match.group(2))}))
-    return found
-
-
 def compare_profile(args, name, outcome, out, stated):
     profiles = target.profiles_of(out, outcome.pid, os.path.basename(args.program))
     if not profiles:
@@ -76,17 +67,10 @@ def compare_profile(args, name, outcome, out, stated):
             print(f"not compared: {name} {site}: {reason}")
             continue
         got = target.sum_sites(document, site, leaf_library=BY_LIBRARY.get((name, site)))
-        checks = []
-        if "livebytes" in want:
-            checks.append(("live_bytes", want["livebytes"]))
-            if "live" in want:
-                checks.append(("live_count", want["live"]))
-        elif want.get("live") == 0:
-            checks.append(("live_bytes", 0))
+        checks = target.checks_of(want)
         if (name, "count") in NOT_COMPARED:
             print(f"not compared: {name} count: {NOT_COMPARED[(name, 'count')]}")
-        elif "count" in want and "bytes" in want:
-            checks += [("samples", want["count"]), ("allocated_bytes", want["bytes"])]
+            checks = [check for check in checks if check[0] not in ("samples", "allocated_bytes")]
         for key, value in checks:
             verdict = "ok" if got[key] == value else "WRONG"
             print(f"{verdict}: {site} {key} {got[key]}, the program says {value}")
@@ -110,12 +94,16 @@ def check(args, name, argument, expected_status, stated):
             command.append(file)
         elif argument is not None:
             command.append(argument)
-        bare = target.run(command, timeout=100)
+        allocator = args.behind or args.before
+        bare = target.run(command, {"LD_PRELOAD": allocator} if allocator else {}, timeout=100)
         if file:
             os.unlink(file)
-        recorded = target.run(command, target.preload_environment(args.library, out, args.interval), timeout=200)
+        recorded = target.run(command, target.preload_environment(args.library, out, args.interval, args.behind, before=args.before),
+                              timeout=200)
 
         problems = []
+        if allocator:
+            expected_status = bare.status
         if bare.status != expected_status:
             problems.append(f"bare: status {bare.status}, expected {expected_status}: {bare.stdout}")
         if recorded.status != expected_status:
@@ -132,8 +120,8 @@ def check(args, name, argument, expected_status, stated):
                 content = opened.read()
             if content != b"0123456789":
                 problems.append(f"the application's file holds {content[:80]!r}")
-        if args.interval == "1":
-            told = stated if stated is not None else expectations(recorded.stdout)
+        if args.interval == "1" and not args.before:
+            told = stated if stated is not None else target.expectations(recorded.stdout)
             if stated is None and (name, "") in NOT_COMPARED:
                 print(f"not compared: {name}: {NOT_COMPARED[(name, '')]}")
             elif told:
@@ -149,7 +137,13 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--cadastre", required=True)
     parser.add_argument("--interval", required=True)
+    parser.add_argument("--behind", help="an allocator preloaded after Cadastre, by file name")
+    parser.add_argument("--before", help="an allocator preloaded before Cadastre, by file name")
     args = parser.parse_args()
+    if args.behind:
+        args.behind = target.find_library(args.behind)
+    if args.before:
+        args.before = target.find_library(args.before)
     name = os.path.basename(args.program).removesuffix(".bin")
 
     problems = check(args, name, None, 0, None)
