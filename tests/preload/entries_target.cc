@@ -1,7 +1,9 @@
-// Calls every allocation entry point that is there, as programs do that look for an allocator: by a weak reference that is tested. Says
-// what is there, what came back, and (lines ALLOC) what a right profile shows. The same bare and under the preload.
+// Calls every allocation entry point that is there, as programs do that look for an allocator: by a weak reference that
+// is tested. Says what is there, what came back, and (lines ALLOC) what a right profile shows. The same bare and under
+// the preload.
 //
-// Each site makes 12 blocks, gives them back in turn by every form that is legal for them, and keeps those whose turn was "keep".
+// Each site makes 12 blocks, gives them back in turn by every form that is legal for them, and keeps those whose turn
+// was "keep".
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +113,13 @@ struct Release {
   bool there;
   void (*release)(void*, Size);
 };
-#define RELEASE(name, call) {name != nullptr, [](void* p, Size n) { (void)n; call; }}
+#define RELEASE(name, call)                \
+  {                                        \
+    name != nullptr, [](void* p, Size n) { \
+      (void)n;                             \
+      call;                                \
+    }                                      \
+  }
 const Release kCForms[] = {
     {true, [](void* p, Size) { free(p); }},
     RELEASE(free_sized, free_sized(p, n)),
@@ -149,8 +157,8 @@ const Release kNewForms[] = {
 
 // extra_*: what a call allocates besides what stays: kStart for what a reallocation starts from.
 template <int kForms>
-void Drive(const char* name, bool there, void* (*make)(Size), Size alignment, const Release (&forms)[kForms], Size extra_bytes = 0,
-           int extra_count = 0) {
+void Drive(const char* name, bool there, void* (*make)(Size), Size alignment, const Release (&forms)[kForms],
+           Size extra_bytes = 0, int extra_count = 0) {
   printf("%s is %s\n", name, there ? "there" : "missing");
   if (!there) return;
   Size bytes = 0, live_bytes = 0;
@@ -172,7 +180,8 @@ void Drive(const char* name, bool there, void* (*make)(Size), Size alignment, co
     live++;
     live_bytes += size;
   }
-  printf("ALLOC site_%s count=%d bytes=%zu live=%d livebytes=%zu\n", name, kMade * (1 + extra_count), bytes, live, live_bytes);
+  printf("ALLOC site_%s count=%d bytes=%zu live=%d livebytes=%zu\n", name, kMade * (1 + extra_count), bytes, live,
+         live_bytes);
 }
 
 template <typename Function>
@@ -276,14 +285,17 @@ NOINLINE static void site_mi_heap_destroy(void* all) {
 }
 
 static void AskByName() {
-  const char* names[] = {"mallocx", "je_malloc", "tc_malloc", "mi_malloc", "nallocx", "free_sized", "cfree", "_Znwm", "sdallocx", "reallocf"};
+  const char* names[] = {"mallocx",    "je_malloc", "tc_malloc", "mi_malloc", "nallocx",
+                         "free_sized", "cfree",     "_Znwm",     "sdallocx",  "reallocf"};
   for (const char* name : names) {
     dlerror();
     const void* found = dlsym(RTLD_DEFAULT, name);
     const bool error = dlerror() != nullptr;
-    printf("dlsym says %s is %s, %s\n", name, found != nullptr ? "there" : "missing", error ? "with an error" : "without an error");
+    printf("dlsym says %s is %s, %s\n", name, found != nullptr ? "there" : "missing",
+           error ? "with an error" : "without an error");
   }
-  printf("what is found by name is what is linked: %d %d\n", dlsym(RTLD_DEFAULT, "mallocx") == reinterpret_cast<void*>(mallocx),
+  printf("what is found by name is what is linked: %d %d\n",
+         dlsym(RTLD_DEFAULT, "mallocx") == reinterpret_cast<void*>(mallocx),
          dlsym(RTLD_DEFAULT, "tc_malloc") == reinterpret_cast<void*>(tc_malloc));
 }
 
