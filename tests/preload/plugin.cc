@@ -1,5 +1,6 @@
-// A plug-in in C++ for a host in C. Built with the shared libstdc++, with a static one, and (OWN_NEW) with an operator new of its own.
-// Allocates in every form, throws, prints what a right profile shows. Its aligned blocks have sizes that need no rounding.
+// A plug-in in C++ for a host in C. Built with the shared libstdc++, with a static one, and (OWN_NEW) with an operator
+// new of its own. Allocates in every form, throws, prints what a right profile shows. Its aligned blocks have sizes
+// that need no rounding.
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -30,8 +31,12 @@ void operator delete(void* block, std::size_t) noexcept {
 extern "C" {
 __attribute__((noinline)) void* site_plugin_new(std::size_t bytes) { return ::operator new(bytes); }
 __attribute__((noinline)) void* site_plugin_new_array(std::size_t bytes) { return ::operator new[](bytes); }
-__attribute__((noinline)) void* site_plugin_new_nothrow(std::size_t bytes) { return ::operator new(bytes, std::nothrow); }
-__attribute__((noinline)) void* site_plugin_new_aligned(std::size_t bytes) { return ::operator new(bytes, std::align_val_t{64}); }
+__attribute__((noinline)) void* site_plugin_new_nothrow(std::size_t bytes) {
+  return ::operator new(bytes, std::nothrow);
+}
+__attribute__((noinline)) void* site_plugin_new_aligned(std::size_t bytes) {
+  return ::operator new (bytes, std::align_val_t{64});
+}
 void* volatile kept[8];
 
 __attribute__((visibility("default"))) void* run_plugin(void* of_host) {
@@ -39,7 +44,7 @@ __attribute__((visibility("default"))) void* run_plugin(void* of_host) {
     ::operator delete(site_plugin_new(320));
     ::operator delete[](site_plugin_new_array(320), 320);
     ::operator delete(site_plugin_new_nothrow(320), std::nothrow);
-    ::operator delete(site_plugin_new_aligned(320), std::align_val_t{64});
+    ::operator delete (site_plugin_new_aligned(320), std::align_val_t{64});
   }
   kept[0] = site_plugin_new(640);
   kept[1] = site_plugin_new_array(640);

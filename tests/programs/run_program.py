@@ -2,8 +2,8 @@
 """One trap program, bare and under the preload: it must not notice, and at interval 1 the profile must say what it says.
 
 Exists because each of these programs has broken some preloaded tool. Prints what was compared; exit 1 with the differences. With
---behind or --before the bare run has that allocator preloaded too: what the program does under the allocator alone, faults included,
-it must do with Cadastre before or after it. An allocator that stands before Cadastre serves malloc, so there is nothing to compare then.
+--allocator the bare run has that allocator preloaded too: what the program does under the allocator alone, faults included, it must do with
+Cadastre before and after it. An allocator that stands before Cadastre serves malloc, so there is no profile to compare then.
 """
 import argparse
 import os
@@ -32,6 +32,14 @@ NOT_COMPARED = {
     ("h18_fd_hygiene", ""): "said of a child; compared where the program is run with an argument",
 }
 
+# What an allocator does wrong, and does right when Cadastre has called it before the program does: (allocator, program): why. Of the
+# program's lines that begin with FAIL none may be new then.
+PEER_FAULTS = {
+    ("libjemalloc.so.2", "h07_aligned_family"): "it has no pvalloc, and gets libc's block to free; behind Cadastre it is its own",
+    ("libmimalloc.so.2", "h05_errno"): "its first malloc changes errno",
+    ("libmimalloc.so.2", "h32_seccomp"): "its first malloc asks for files",
+}
+
 # Functions whose file is gone when the profile is read: found by the file name of the library that called malloc.
 BY_LIBRARY = {("h27_dynamic_tls", "site_tls"): "libtwin.so"}
 
@@ -44,12 +52,13 @@ VOLATILE = [
     (r"fds [+-]\d+", "fds"),
     (r"took \d+\.\d+ s", "took"),
     (r"child pid \d+", "child pid"),
+    (r"^FAIL (\w+) 0x[0-9a-f]+$", r"FAIL \1"),  # where a block lies
 ]
 
 
 def normalise(text):
     for pattern, replacement in VOLATILE:
-        text = re.sub(pattern, replacement, text)
+        text = re.sub(pattern, replacement, text, flags=re.M)
     return text
 
 
@@ -81,7 +90,13 @@ def compare_profile(args, name, outcome, out, stated):
     return problems
 
 
-def check(args, name, argument, expected_status, stated):
+def is_no_worse(recorded, bare, right_status):
+    def faults(outcome):
+        return set(re.findall(r"^FAIL.*$", normalise(outcome.stdout), re.M))
+    return recorded.status in (bare.status, right_status) and faults(recorded) <= faults(bare)
+
+
+def check(args, name, argument, expected_status, stated, behind=None, before=None):
     """One way to run the program, both bare and preloaded. Returns problems."""
     out = target.scratch_directory("programs")
     own = os.path.join(out, "own")
@@ -94,14 +109,17 @@ def check(args, name, argument, expected_status, stated):
             command.append(file)
         elif argument is not None:
             command.append(argument)
-        allocator = args.behind or args.before
+        allocator = behind or before
         bare = target.run(command, {"LD_PRELOAD": allocator} if allocator else {}, timeout=100)
         if file:
             os.unlink(file)
-        recorded = target.run(command, target.preload_environment(args.library, out, args.interval, args.behind, before=args.before),
-                              timeout=200)
+        recorded = target.run(command, target.preload_environment(args.library, out, args.interval, behind, before=before), timeout=200)
 
         problems = []
+        fault = PEER_FAULTS.get((os.path.basename(allocator or ""), name))
+        if fault and is_no_worse(recorded, bare, expected_status):
+            print(f"not compared: {name} under {os.path.basename(allocator)}: {fault}")
+            return []
         if allocator:
             expected_status = bare.status
         if bare.status != expected_status:
@@ -120,7 +138,7 @@ def check(args, name, argument, expected_status, stated):
                 content = opened.read()
             if content != b"0123456789":
                 problems.append(f"the application's file holds {content[:80]!r}")
-        if args.interval == "1" and not args.before:
+        if args.interval == "1" and not before:
             told = stated if stated is not None else target.expectations(recorded.stdout)
             if stated is None and (name, "") in NOT_COMPARED:
                 print(f"not compared: {name}: {NOT_COMPARED[(name, '')]}")
@@ -131,30 +149,35 @@ def check(args, name, argument, expected_status, stated):
         target.remove(out)
 
 
+def stated_for(name):
+    """What a right profile shows of a program that is run with an argument: known here, because it may not come to say it."""
+    if name == "h17_exit_ways":
+        return [("site_exit", {"count": 1000, "bytes": 100000, "live": 1000, "livebytes": 100000})]
+    before, after = sum(64 + i % 50 for i in range(10000)), 10000 * 64
+    return [("site_before", {"count": 10000, "bytes": before, "live": 10000, "livebytes": before}),
+            ("site_after", {"live": 10000, "livebytes": after})]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     parser.add_argument("--library", required=True)
     parser.add_argument("--cadastre", required=True)
     parser.add_argument("--interval", required=True)
-    parser.add_argument("--behind", help="an allocator preloaded after Cadastre, by file name")
-    parser.add_argument("--before", help="an allocator preloaded before Cadastre, by file name")
+    parser.add_argument("--allocator", help="preloaded too, by file name: once after and once before Cadastre")
     args = parser.parse_args()
-    if args.behind:
-        args.behind = target.find_library(args.behind)
-    if args.before:
-        args.before = target.find_library(args.before)
+    orders = [{}]
+    if args.allocator:
+        path = target.find_library(args.allocator)
+        orders = [{"behind": path}, {"before": path}]
     name = os.path.basename(args.program).removesuffix(".bin")
 
-    problems = check(args, name, None, 0, None)
-    for argument, status in ARGUMENTS.get(name, []):
-        if name == "h17_exit_ways":
-            stated = [("site_exit", {"count": 1000, "bytes": 100000, "live": 1000, "livebytes": 100000})]
-        else:
-            before, after = sum(64 + i % 50 for i in range(10000)), 10000 * 64
-            stated = [("site_before", {"count": 10000, "bytes": before, "live": 10000, "livebytes": before}),
-                      ("site_after", {"live": 10000, "livebytes": after})]
-        problems += check(args, name, argument, status, stated)
+    problems = []
+    for order in orders:
+        found = check(args, name, None, 0, None, **order)
+        for argument, status in ARGUMENTS.get(name, []):
+            found += check(args, name, argument, status, stated_for(name), **order)
+        problems += [f"{''.join(f'allocator {where}: ' for where in order)}{problem}" for problem in found]
     target.finish([f"{name} at interval {args.interval}: {problem}" for problem in problems])
 
 
