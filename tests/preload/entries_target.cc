@@ -32,7 +32,18 @@ Size sallocx(const void*, int) WEAK;
 Size nallocx(Size, int) WEAK;
 void dallocx(void*, int) WEAK;
 void sdallocx(void*, Size, int) WEAK;
+// A jemalloc with a prefix, beside libc's malloc
 void* je_malloc(Size) WEAK;
+void* je_calloc(Size, Size) WEAK;
+void* je_realloc(void*, Size) WEAK;
+void* je_aligned_alloc(Size, Size) WEAK;
+int je_posix_memalign(void**, Size, Size) WEAK;
+void* je_mallocx(Size, int) WEAK;
+void* je_rallocx(void*, Size, int) WEAK;
+Size je_malloc_usable_size(void*) WEAK;
+void je_free(void*) WEAK;
+void je_dallocx(void*, int) WEAK;
+void je_sdallocx(void*, Size, int) WEAK;
 // tcmalloc
 void* tc_malloc(Size) WEAK;
 void* tc_malloc_skip_new_handler(Size) WEAK;
@@ -109,6 +120,8 @@ void* heap;
 void* kept[4096];  // what stays live can be reached, and is not optimised away
 int kept_count;
 
+Size (*usable_size)(void*) = malloc_usable_size;
+
 struct Release {
   bool there;
   void (*release)(void*, Size);
@@ -155,6 +168,14 @@ const Release kNewForms[] = {
     {true, nullptr},
 };
 
+const Release kJeForms[] = {
+    RELEASE(je_free, je_free(p)),
+    RELEASE(je_dallocx, je_dallocx(p, 0)),
+    RELEASE(je_sdallocx, je_sdallocx(p, n, 0)),
+    {true, [](void* p, Size) { je_free(je_realloc(p, 3000)); }},
+    {true, nullptr},
+};
+
 // extra_*: what a call allocates besides what stays: kStart for what a reallocation starts from.
 template <int kForms>
 void Drive(const char* name, bool there, void* (*make)(Size), Size alignment, const Release (&forms)[kForms],
@@ -166,7 +187,7 @@ void Drive(const char* name, bool there, void* (*make)(Size), Size alignment, co
   for (int i = 0; i < kMade; i++) {
     const Size size = 200 + 16 * static_cast<Size>(i % 5);
     char* block = static_cast<char*>(make(size));
-    if (block == nullptr || reinterpret_cast<uintptr_t>(block) % alignment != 0 || malloc_usable_size(block) < size)
+    if (block == nullptr || reinterpret_cast<uintptr_t>(block) % alignment != 0 || usable_size(block) < size)
       printf("FAIL %s(%zu): %p\n", name, size, static_cast<void*>(block));
     memset(block, 1, size);
     bytes += size + (extra_bytes == kSameSize ? size : extra_bytes);
@@ -234,6 +255,13 @@ NOINLINE static void* site_xallocx_refused(Size n) {
   void* block = mallocx(n, 0);
   return xallocx(block, 100000000, 0, 0) < 100000000 ? block : nullptr;
 }
+SITE(je_malloc, je_malloc(n))
+SITE(je_calloc, je_calloc(n / 8, 8))
+SITE(je_realloc, je_realloc(je_malloc(kStart), n))
+SITE(je_aligned_alloc, je_aligned_alloc(64, n))
+SITE(je_posix_memalign, Out(je_posix_memalign, 64, n))
+SITE(je_mallocx, je_mallocx(n, 0))
+SITE(je_rallocx, je_rallocx(je_mallocx(kStart, 0), n, 0))
 SITE(tc_malloc, tc_malloc(n))
 SITE(tc_malloc_skip_new_handler, tc_malloc_skip_new_handler(n))
 SITE(tc_calloc, tc_calloc(n / 8, 8))
@@ -327,6 +355,15 @@ extern "C" __attribute__((visibility("default"))) int run_entries() {
     DRIVE(xallocx, 16, kCForms, kSameSize, 1);
     Drive("xallocx_refused", true, site_xallocx_refused, 16, kCForms);
   }
+  if (je_malloc != nullptr) usable_size = je_malloc_usable_size;
+  DRIVE(je_malloc, 16, kJeForms);
+  DRIVE(je_calloc, 16, kJeForms);
+  DRIVE(je_realloc, 16, kJeForms, kStart, 1);
+  DRIVE(je_aligned_alloc, 64, kJeForms);
+  DRIVE(je_posix_memalign, 64, kJeForms);
+  DRIVE(je_mallocx, 16, kJeForms);
+  DRIVE(je_rallocx, 16, kJeForms, kStart, 1);
+  usable_size = malloc_usable_size;
   DRIVE(tc_malloc, 16, kCForms);
   DRIVE(tc_malloc_skip_new_handler, 16, kCForms);
   DRIVE(tc_calloc, 16, kCForms);
