@@ -3,50 +3,24 @@
 #include <elf.h>
 #include <string.h>
 
+#include "interposer/elf_dynamic.h"
+
 namespace cadastre {
 namespace {
 
-// The parts of a dynamic section that a look-up needs.
-struct DynamicTables {
-  uint64_t bias = 0;
-  const Elf64_Sym* symbols = nullptr;
-  const char* strings = nullptr;
-  const uint32_t* gnu_hash = nullptr;
-  const uint32_t* sysv_hash = nullptr;
-  const Elf64_Versym* versions = nullptr;
-};
+enum class Versions { kDefault, kHidden };
 
-// glibc relocates the d_ptr values of ordinary libraries in place but not those of the vDSO; a value below the load
-// address is still an offset.
-const void* Address(uint64_t bias, uint64_t value) {
-  return reinterpret_cast<const void*>(value < bias ? value + bias : value);
-}
-
-DynamicTables ReadDynamic(uint64_t bias, const Elf64_Dyn* dynamic) {
-  DynamicTables tables;
-  tables.bias = bias;
-  for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; dynamic++) {
-    const void* address = Address(bias, dynamic->d_un.d_ptr);
-    if (dynamic->d_tag == DT_SYMTAB) tables.symbols = static_cast<const Elf64_Sym*>(address);
-    if (dynamic->d_tag == DT_STRTAB) tables.strings = static_cast<const char*>(address);
-    if (dynamic->d_tag == DT_GNU_HASH) tables.gnu_hash = static_cast<const uint32_t*>(address);
-    if (dynamic->d_tag == DT_HASH) tables.sysv_hash = static_cast<const uint32_t*>(address);
-    if (dynamic->d_tag == DT_VERSYM) tables.versions = static_cast<const Elf64_Versym*>(address);
-  }
-  return tables;
-}
-
-bool IsUsable(const DynamicTables& tables, uint32_t index, const char* name) {
+bool IsUsable(const DynamicTables& tables, uint32_t index, const char* name, Versions wanted) {
   const Elf64_Sym& symbol = tables.symbols[index];
   if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0) return false;
   if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL) return false;
-  // Bit 15 of the version index marks a hidden (not the default) version: for old binaries, not the one to call.
-  if (tables.versions != nullptr && (tables.versions[index] & 0x8000) != 0) return false;
+  const bool hidden = tables.versions != nullptr && (tables.versions[index] & kHiddenVersion) != 0;
+  if (hidden != (wanted == Versions::kHidden)) return false;
   return strcmp(tables.strings + symbol.st_name, name) == 0;
 }
 
 // Hash functions and table layouts: System V gABI, "Hash Table", and the GNU extension as binutils and glibc define it.
-uint32_t LookupGnuHash(const DynamicTables& tables, const char* name) {
+uint32_t LookupGnuHash(const DynamicTables& tables, const char* name, Versions wanted) {
   uint32_t hash = 5381;
   for (const char* c = name; *c != '\0'; c++) hash = hash * 33 + static_cast<uint8_t>(*c);
   const uint32_t bucket_count = tables.gnu_hash[0], first = tables.gnu_hash[1], bloom_words = tables.gnu_hash[2];
@@ -61,12 +35,12 @@ uint32_t LookupGnuHash(const DynamicTables& tables, const char* name) {
   if (index < first) return 0;
   for (;; index++) {
     const uint32_t entry = chain[index - first];
-    if ((entry | 1) == (hash | 1) && IsUsable(tables, index, name)) return index;
+    if ((entry | 1) == (hash | 1) && IsUsable(tables, index, name, wanted)) return index;
     if ((entry & 1) != 0) return 0;
   }
 }
 
-uint32_t LookupSysvHash(const DynamicTables& tables, const char* name) {
+uint32_t LookupSysvHash(const DynamicTables& tables, const char* name, Versions wanted) {
   uint32_t hash = 0;
   for (const char* c = name; *c != '\0'; c++) {
     hash = (hash << 4) + static_cast<uint8_t>(*c);
@@ -78,19 +52,20 @@ uint32_t LookupSysvHash(const DynamicTables& tables, const char* name) {
   const uint32_t* buckets = tables.sysv_hash + 2;
   const uint32_t* chain = buckets + bucket_count;
   for (uint32_t index = buckets[hash % bucket_count]; index != 0; index = chain[index]) {
-    if (IsUsable(tables, index, name)) return index;
+    if (IsUsable(tables, index, name, wanted)) return index;
   }
   return 0;
 }
 
-void* Find(const DynamicTables& tables, const char* name) {
-  if (tables.symbols == nullptr || tables.strings == nullptr) return nullptr;
-  uint32_t index = 0;
-  if (tables.gnu_hash != nullptr) {
-    index = LookupGnuHash(tables, name);
-  } else if (tables.sysv_hash != nullptr) {
-    index = LookupSysvHash(tables, name);
-  }
+// Index in the symbol table; 0: not there.
+uint32_t Lookup(const DynamicTables& tables, const char* name, Versions wanted) {
+  if (tables.symbols == nullptr || tables.strings == nullptr) return 0;
+  if (tables.gnu_hash != nullptr) return LookupGnuHash(tables, name, wanted);
+  return tables.sysv_hash != nullptr ? LookupSysvHash(tables, name, wanted) : 0;
+}
+
+void* Find(const DynamicTables& tables, const char* name, Versions wanted = Versions::kDefault) {
+  const uint32_t index = Lookup(tables, name, wanted);
   if (index == 0) return nullptr;
   const Elf64_Sym& symbol = tables.symbols[index];
   void* address = reinterpret_cast<void*>(tables.bias + symbol.st_value);
@@ -101,6 +76,32 @@ void* Find(const DynamicTables& tables, const char* name) {
 }  // namespace
 
 void* FindInLibrary(const link_map* map, const char* name) { return Find(ReadDynamic(map->l_addr, map->l_ld), name); }
+
+void* FindHiddenInLibrary(const link_map* map, const char* name) {
+  return Find(ReadDynamic(map->l_addr, map->l_ld), name, Versions::kHidden);
+}
+
+Elf64_Versym* HiddenVersionOf(const link_map* map, const char* name) {
+  const DynamicTables tables = ReadDynamic(map->l_addr, map->l_ld);
+  const uint32_t index = tables.versions != nullptr ? Lookup(tables, name, Versions::kHidden) : 0;
+  return index != 0 ? const_cast<Elf64_Versym*>(tables.versions + index) : nullptr;
+}
+
+Elf64_Versym NeededVersionOf(const link_map* map, const char* version) {
+  const DynamicTables tables = ReadDynamic(map->l_addr, map->l_ld);
+  const char* at = reinterpret_cast<const char*>(tables.needed_versions);
+  while (at != nullptr) {
+    const Elf64_Verneed* need = reinterpret_cast<const Elf64_Verneed*>(at);
+    const char* entry = at + need->vn_aux;
+    for (int i = 0; i < need->vn_cnt; i++) {
+      const Elf64_Vernaux* auxiliary = reinterpret_cast<const Elf64_Vernaux*>(entry);
+      if (strcmp(tables.strings + auxiliary->vna_name, version) == 0) return auxiliary->vna_other;
+      entry += auxiliary->vna_next;
+    }
+    at = need->vn_next != 0 ? at + need->vn_next : nullptr;
+  }
+  return 0;
+}
 
 const link_map* FirstLibrary() { return _r_debug.r_map; }
 

@@ -20,6 +20,15 @@ namespace cadastre {
 // resolver).
 void* FindInLibrary(const link_map* map, const char* name);
 
+// Bit 15 of a version index: not the default version. Such a definition is there for old binaries that ask for its
+// version; nobody else finds it.
+inline constexpr Elf64_Versym kHiddenVersion = 0x8000;
+void* FindHiddenInLibrary(const link_map* map, const char* name);
+// Where that version index stands in the library's own tables (not writable).
+Elf64_Versym* HiddenVersionOf(const link_map* map, const char* name);
+// The index by which `map` speaks of a version that it needs from another library; 0 if it needs none of that name.
+Elf64_Versym NeededVersionOf(const link_map* map, const char* version);
+
 const link_map* FirstLibrary();                  // head of the base namespace's list
 const link_map* OwnLibrary();                    // libcadastre.so
 const link_map* LibraryOf(const void* address);  // the library whose load address is next below; nullptr if none

@@ -18,43 +18,43 @@
 
 // Defines `entry`, which calls `function`(rdi, rsi, rdx, const EntryRegisters*) and returns what it returns.
 // Stack: 8 registers and 8 bytes that keep it 16-byte aligned. Layout == struct EntryRegisters.
-#define CADASTRE_SLOW_ENTRY(entry, function) CADASTRE_ENTRY(entry, function, "movq %rsp, %rcx\n")
+#define CADASTRE_SLOW_ENTRY(entry, function) CADASTRE_REGISTERS_ENTRY(entry, function, "movq %rsp, %rcx\n")
 
 // The same for functions with more arguments: `function`(the entry's own arguments in registers, EntryRegisters). The
 // registers are an argument by value: System V passes a structure of that size in memory, at the stack pointer, and
 // there they lie.
-#define CADASTRE_WIDE_ENTRY(entry, function) CADASTRE_ENTRY(entry, function, "")
+#define CADASTRE_WIDE_ENTRY(entry, function) CADASTRE_REGISTERS_ENTRY(entry, function, "")
 
-#define CADASTRE_ENTRY(entry, function, pass_registers)        \
-  asm(".pushsection .text\n"                                   \
-      ".globl " #entry                                         \
-      "\n"                                                     \
-      ".hidden " #entry                                        \
-      "\n"                                                     \
-      ".type " #entry                                          \
-      ", @function\n"                                          \
-      ".p2align 4\n" #entry                                    \
-      ":\n"                                                    \
-      ".cfi_startproc\n"                                       \
-      "leaq 8(%rsp), %rax\n"                                   \
-      "subq $72, %rsp\n"                                       \
-      ".cfi_adjust_cfa_offset 72\n"                            \
-      "movq %rax, 8(%rsp)\n"                                   \
-      "movq 72(%rsp), %rax\n"                                  \
-      "movq %rax, (%rsp)\n"                                    \
-      "movq %rbp, 16(%rsp)\n"                                  \
-      "movq %rbx, 24(%rsp)\n"                                  \
-      "movq %r12, 32(%rsp)\n"                                  \
-      "movq %r13, 40(%rsp)\n"                                  \
-      "movq %r14, 48(%rsp)\n"                                  \
-      "movq %r15, 56(%rsp)\n" pass_registers "call " #function \
-      "\n"                                                     \
-      "addq $72, %rsp\n"                                       \
-      ".cfi_adjust_cfa_offset -72\n"                           \
-      "ret\n"                                                  \
-      ".cfi_endproc\n"                                         \
-      ".size " #entry ", .-" #entry                            \
-      "\n"                                                     \
+#define CADASTRE_REGISTERS_ENTRY(entry, function, pass_registers) \
+  asm(".pushsection .text\n"                                      \
+      ".globl " #entry                                            \
+      "\n"                                                        \
+      ".hidden " #entry                                           \
+      "\n"                                                        \
+      ".type " #entry                                             \
+      ", @function\n"                                             \
+      ".p2align 4\n" #entry                                       \
+      ":\n"                                                       \
+      ".cfi_startproc\n"                                          \
+      "leaq 8(%rsp), %rax\n"                                      \
+      "subq $72, %rsp\n"                                          \
+      ".cfi_adjust_cfa_offset 72\n"                               \
+      "movq %rax, 8(%rsp)\n"                                      \
+      "movq 72(%rsp), %rax\n"                                     \
+      "movq %rax, (%rsp)\n"                                       \
+      "movq %rbp, 16(%rsp)\n"                                     \
+      "movq %rbx, 24(%rsp)\n"                                     \
+      "movq %r12, 32(%rsp)\n"                                     \
+      "movq %r13, 40(%rsp)\n"                                     \
+      "movq %r14, 48(%rsp)\n"                                     \
+      "movq %r15, 56(%rsp)\n" pass_registers "call " #function    \
+      "\n"                                                        \
+      "addq $72, %rsp\n"                                          \
+      ".cfi_adjust_cfa_offset -72\n"                              \
+      "ret\n"                                                     \
+      ".cfi_endproc\n"                                            \
+      ".size " #entry ", .-" #entry                               \
+      "\n"                                                        \
       ".popsection\n")
 
 static_assert(sizeof(cadastre::EntryRegisters) == 64 && offsetof(cadastre::EntryRegisters, sp) == 8 &&

@@ -1,17 +1,18 @@
 // dlsym: a program that asks a library by its handle for malloc would get the function behind us, and what it
 // allocates would be seen by nobody (Java's foreign linker and JNA look their functions up in this way).
 //
-// RTLD_NEXT and every name that is not the malloc family's are tail jumps, so the loader still sees who asks. For the
-// others the real answer is compared with the allocator that we forward to: only if it is that very function, the
-// answer is our hook; another library's private malloc stays what it is. As all functions of a family come from one
-// library, malloc and free are exchanged together or not at all. A library that defines malloc itself is an allocator
-// that looks for the one behind it, and gets the truth.
+// RTLD_NEXT and every name that is not an allocator's are tail jumps, so the loader still sees who asks. For the others
+// the real answer is compared with the function that we forward to: only if it is that very one, the answer is our
+// hook; another library's private malloc stays what it is. As all functions of a family come from one library, malloc
+// and free are exchanged together or not at all. A library that defines malloc itself is an allocator that looks for
+// the one behind it, and gets the truth.
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "interposer/elf_lookup.h"
 #include "interposer/hooks.h"
+#include "interposer/optional_entries.h"
 #include "interposer/real_allocator.h"
 
 extern "C" {
@@ -25,7 +26,7 @@ struct Exchanged {
   const char* name;
   void* hook;
 };
-const Exchanged kExchanged[] = {
+const Exchanged kAlways[] = {
     {"malloc", reinterpret_cast<void*>(&malloc)},
     {"free", reinterpret_cast<void*>(&free)},
     {"calloc", reinterpret_cast<void*>(&calloc)},
@@ -39,13 +40,19 @@ const Exchanged kExchanged[] = {
     {"malloc_usable_size", reinterpret_cast<void*>(&malloc_usable_size)},
 };
 
-const Exchanged* FindExchanged(const char* name) {
+// The hook for `name` and, in *real, what it stands before.
+void* FindExchanged(const char* name, const void** real) {
   // Most look-ups end here.
-  if (strchr("mfcrpav", name[0]) == nullptr) return nullptr;
-  for (const Exchanged& exchanged : kExchanged) {
-    if (strcmp(exchanged.name, name) == 0) return &exchanged;
+  if (strchr("mfcrpavjtsdx_", name[0]) == nullptr) return nullptr;
+  for (const Exchanged& exchanged : kAlways) {
+    if (strcmp(exchanged.name, name) != 0) continue;
+    *real = FindInLibrary(RealAllocatorLibrary(), name);
+    return exchanged.hook;
   }
-  return nullptr;
+  const OptionalEntry* entry = AwakeEntry(name);
+  if (entry == nullptr) return nullptr;
+  *real = entry->stands_before;
+  return entry->hook;
 }
 
 }  // namespace
@@ -62,19 +69,18 @@ CADASTRE_HIDDEN void* cadastre_exchange_symbol(void* handle, const char* name, c
   using namespace cadastre;
   // Not before the loader has relocated us: the table below holds addresses.
   if (name == nullptr || !RealAllocatorIsReady()) return nullptr;
-  const Exchanged* exchanged = FindExchanged(name);
-  if (exchanged == nullptr) return nullptr;
+  const void* replaced = nullptr;
+  void* hook = FindExchanged(name, &replaced);
+  if (hook == nullptr || replaced == nullptr) return nullptr;
   const link_map* asking = LibraryOf(caller);
-  const link_map* allocator = RealAllocatorLibrary();
-  if (asking == nullptr || allocator == nullptr || asking == allocator || FindInLibrary(asking, "malloc") != nullptr) {
+  if (asking == nullptr || asking == RealAllocatorLibrary() || FindInLibrary(asking, "malloc") != nullptr) {
     return nullptr;
   }
   if (cadastre_real_dlsym == nullptr) cadastre_resolve_dlsym();
   auto* real = reinterpret_cast<void* (*)(void*, const char*)>(cadastre_real_dlsym);
   if (real == nullptr) return nullptr;
-  void* answer = real(handle, name);
   // nullptr here makes the loader look again, for the caller and with its error message.
-  return answer != nullptr && answer == FindInLibrary(allocator, name) ? exchanged->hook : nullptr;
+  return real(handle, name) == replaced ? hook : nullptr;
 }
 
 // dlsym(handle, name): everything stays where it is for the tail jump.

@@ -11,6 +11,7 @@
 #include "interposer/free_filter.h"
 #include "interposer/hooks.h"
 #include "interposer/real_allocator.h"
+#include "interposer/reallocation.h"
 #include "interposer/recorder.h"
 #include "interposer/thread_state.h"
 
@@ -18,8 +19,11 @@ using cadastre::ArenaAllocate;
 using cadastre::ArenaContains;
 using cadastre::EntryRegisters;
 using cadastre::FilterMayContain;
+using cadastre::FromArena;
 using cadastre::g_real;
+using cadastre::NullMeans;
 using cadastre::RealAllocatorResolve;
+using cadastre::ReallocateRecorded;
 using cadastre::RecordAllocation;
 using cadastre::TrySkipSampleFast;
 
@@ -122,39 +126,6 @@ void* Report(void* pointer, size_t bytes, const EntryRegisters* registers) {
   return pointer;
 }
 
-void* FromArena(size_t bytes, size_t alignment = 64) {
-  void* pointer = ArenaAllocate(bytes, alignment);
-  // errno's own address may not be known yet when we are not relocated; then nobody looks at it either.
-  if (pointer == nullptr && cadastre::ThreadStateOffset() != 0) errno = ENOMEM;
-  return pointer;
-}
-
-// An arena block moves to the real allocator, or within the arena while there is none; it is never given back.
-void* MoveOutOfArena(void* pointer, size_t bytes) {
-  void* moved = RealAllocatorResolve() ? g_real.malloc(bytes) : FromArena(bytes);
-  if (moved == nullptr) return nullptr;
-  size_t old_bytes = cadastre::ArenaUsableBytes(pointer);
-  memcpy(moved, pointer, old_bytes < bytes ? old_bytes : bytes);
-  return moved;
-}
-
-// realloc's contract towards the record: gone before the real call can release the address, back again if the call
-// fails, and a NULL for size 0 is a free, not a failure.
-template <typename Reallocate>
-void* ReallocateRecorded(void* pointer, size_t bytes, const EntryRegisters* registers, Reallocate reallocate) {
-  if (ArenaContains(pointer)) return Report(MoveOutOfArena(pointer, bytes), bytes, registers);
-  if (!RealAllocatorResolve()) return pointer == nullptr ? FromArena(bytes) : nullptr;
-  cadastre::LiveSampleData removed;
-  const bool was_recorded = pointer != nullptr && FilterMayContain(pointer) && cadastre::RecordFree(pointer, &removed);
-  void* moved = reallocate();
-  if (moved == nullptr) {
-    if (was_recorded && bytes != 0) cadastre::UndoFree(removed);
-    return nullptr;
-  }
-  if (TrySkipSampleFast(bytes)) return moved;  // the old block's record brought us here, the new block is not due
-  return Report(moved, bytes, registers);
-}
-
 }  // namespace
 
 #define CADASTRE_SLOW extern "C" __attribute__((visibility("hidden"), used, noinline))
@@ -181,7 +152,8 @@ CADASTRE_SLOW void* cadastre_calloc_slow(size_t count, size_t size, size_t, cons
 }
 
 CADASTRE_SLOW void* cadastre_realloc_slow(void* pointer, size_t bytes, size_t, const EntryRegisters* registers) {
-  return ReallocateRecorded(pointer, bytes, registers, [=] { return g_real.realloc(pointer, bytes); });
+  return ReallocateRecorded(pointer, bytes, NullMeans::kFreedIfSizeIsZero, *registers,
+                            [=] { return g_real.realloc(pointer, bytes); });
 }
 
 CADASTRE_SLOW void* cadastre_reallocarray_slow(void* pointer, size_t count, size_t size,
@@ -191,7 +163,8 @@ CADASTRE_SLOW void* cadastre_reallocarray_slow(void* pointer, size_t count, size
     errno = ENOMEM;
     return nullptr;
   }
-  return ReallocateRecorded(pointer, bytes, registers, [=] { return g_real.reallocarray(pointer, count, size); });
+  return ReallocateRecorded(pointer, bytes, NullMeans::kFreedIfSizeIsZero, *registers,
+                            [=] { return g_real.reallocarray(pointer, count, size); });
 }
 
 CADASTRE_SLOW int cadastre_posix_memalign_slow(void** out, size_t alignment, size_t bytes,

@@ -39,7 +39,8 @@ namespace {
 constexpr uint64_t kPage = 4096, kDefaultHugePage = 2 << 20;
 
 enum Function { kMmap, kMunmap, kMremap, kMprotect, kShmat, kShmdt, kBrk, kSbrk, kFunctionCount };
-constexpr const char* kNames[kFunctionCount] = {"mmap", "munmap", "mremap", "mprotect", "shmat", "shmdt", "brk", "sbrk"};
+constexpr const char* kNames[kFunctionCount] = {"mmap",  "munmap", "mremap", "mprotect",
+                                                "shmat", "shmdt",  "brk",    "sbrk"};
 void* next[kFunctionCount];
 
 // The definition behind ours; null before there is one.
@@ -132,9 +133,8 @@ CADASTRE_HIDDEN void* cadastre_mmap_seen(void* address, size_t length, int prote
   auto* real = Next<decltype(mmap)>(kMmap);
   auto call = [&] {
     if (real != nullptr) return real(address, length, protection, flags, descriptor, offset);
-    return reinterpret_cast<void*>(Returned(RawSyscall(SYS_mmap, reinterpret_cast<long>(address),
-                                                       static_cast<long>(length), protection, flags, descriptor,
-                                                       offset)));
+    return reinterpret_cast<void*>(Returned(RawSyscall(
+        SYS_mmap, reinterpret_cast<long>(address), static_cast<long>(length), protection, flags, descriptor, offset)));
   };
   if (!IsWanted()) return call();
   const uint64_t wanted = reinterpret_cast<uint64_t>(address), bytes = MappedBytes(length, flags);
@@ -168,9 +168,9 @@ CADASTRE_HIDDEN void* cadastre_mremap_seen(void* address, size_t old_length, siz
   auto* real = Next<void*(void*, size_t, size_t, int, void*)>(kMremap);
   auto call = [&] {
     if (real != nullptr) return real(address, old_length, length, flags, target);
-    return reinterpret_cast<void*>(Returned(
-        RawSyscall(SYS_mremap, reinterpret_cast<long>(address), static_cast<long>(old_length),
-                   static_cast<long>(length), flags, reinterpret_cast<long>(target))));
+    return reinterpret_cast<void*>(
+        Returned(RawSyscall(SYS_mremap, reinterpret_cast<long>(address), static_cast<long>(old_length),
+                            static_cast<long>(length), flags, reinterpret_cast<long>(target))));
   };
   if (!IsWanted()) return call();
   // Of length 0 the old range stays and is mapped once more; so it does with MREMAP_DONTUNMAP, but empty.
@@ -202,10 +202,10 @@ CADASTRE_HIDDEN void* cadastre_mremap_seen(void* address, size_t old_length, siz
 
 CADASTRE_EXPORT int mprotect(void* address, size_t length, int protection) {
   auto* real = Next<decltype(mprotect)>(kMprotect);
-  const int error = real != nullptr ? real(address, length, protection)
-                                    : static_cast<int>(Returned(RawSyscall(
-                                          SYS_mprotect, reinterpret_cast<long>(address), static_cast<long>(length),
-                                          protection)));
+  const int error = real != nullptr
+                        ? real(address, length, protection)
+                        : static_cast<int>(Returned(RawSyscall(SYS_mprotect, reinterpret_cast<long>(address),
+                                                               static_cast<long>(length), protection)));
   const uint64_t start = reinterpret_cast<uint64_t>(address);
   // Where the range has a hole, or the mapping of a file that may not be protected so, the kernel changes what lies
   // before it, and fails.
@@ -221,12 +221,14 @@ CADASTRE_EXPORT int mprotect(void* address, size_t length, int protection) {
 
 CADASTRE_HIDDEN void* cadastre_shmat_seen(int id, const void* address, int flags, EntryRegisters registers) {
   auto* real = Next<decltype(shmat)>(kShmat);
-  void* result = real != nullptr ? real(id, address, flags)
-                                 : reinterpret_cast<void*>(Returned(
-                                       RawSyscall(SYS_shmat, id, reinterpret_cast<long>(address), flags)));
+  void* result =
+      real != nullptr
+          ? real(id, address, flags)
+          : reinterpret_cast<void*>(Returned(RawSyscall(SYS_shmat, id, reinterpret_cast<long>(address), flags)));
   if (result == MAP_FAILED || !IsWanted() || IsSandboxed()) return result;  // its size has to be asked for
   shmid_ds status;
-  if (RawSyscall(SYS_shmctl, id, IPC_STAT, reinterpret_cast<long>(&status)) != 0 || status.shm_segsz == 0) return result;
+  if (RawSyscall(SYS_shmctl, id, IPC_STAT, reinterpret_cast<long>(&status)) != 0 || status.shm_segsz == 0)
+    return result;
   const uint64_t start = reinterpret_cast<uint64_t>(result);
   const int protection = PROT_READ | ((flags & SHM_RDONLY) != 0 ? 0 : PROT_WRITE);
   RecordMapping(start, EndOf(start, status.shm_segsz),
@@ -250,8 +252,8 @@ namespace {
 void NoteBreak(uint64_t before, uint64_t after, const EntryRegisters& registers) {
   if (after > before) {
     RecordMapping(before, after,
-                  FlagsOf(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, registers.pc) | format::kMappingBreak, nullptr,
-                  registers);
+                  FlagsOf(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, registers.pc) | format::kMappingBreak,
+                  nullptr, registers);
   } else if (after < before) {
     MappingPostRemove(after, before);
   }

@@ -200,7 +200,8 @@ void MappingQueueDrain() {
   // are full barriers: one of the two sees the event.
   do {
     uint64_t nobody = 0;
-    if (!__atomic_compare_exchange_n(&busy, &nobody, ThreadPointer(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return;
+    if (!__atomic_compare_exchange_n(&busy, &nobody, ThreadPointer(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+      return;
     if (const uint64_t early = __atomic_exchange_n(&lost_early, 0, __ATOMIC_RELAXED))
       __atomic_fetch_add(&g_profile.header->counters.mapping_events_lost, early, __ATOMIC_RELAXED);
     while (IsWaiting()) {

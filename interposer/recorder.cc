@@ -8,6 +8,7 @@
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
 #include "interposer/raw_syscall.h"
+#include "interposer/real_allocator.h"
 #include "interposer/sampler.h"
 #include "interposer/session.h"
 #include "interposer/site_table.h"
@@ -103,7 +104,7 @@ void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& regis
   }
   if (SessionCurrentState() == SessionState::kNew) SessionPrepare();
   const SessionState state = SessionCurrentState();
-  if (state == SessionState::kOff) {
+  if (state == SessionState::kOff || !RealAllocatorIsReached()) {
     thread->countdown = kCountdownOff;
     return;
   }

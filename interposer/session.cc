@@ -14,6 +14,7 @@
 #include "interposer/live_thinning.h"
 #include "interposer/mapping_map.h"
 #include "interposer/mapping_queue.h"
+#include "interposer/optional_entries.h"
 #include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_retention.h"
@@ -359,13 +360,12 @@ __attribute__((constructor)) void StartAtLoad() {
   if (State() == SessionState::kOff || State() == SessionState::kNew) return;
   ReentryGuard guard(CurrentThreadState(), kGuardOwnWork);
   __register_atfork(nullptr, nullptr, &ChildAfterFork, &__dso_handle);
-  ProbeOwnOperators();
+  ProbeOperators();
   StackCaptureInit();
   // Paused: the file must exist for `resume` to find it. Malloc served before us: no sample will ever come, and a
   // profile that says so is worth more than none. Every allocation: the first one is due as good as now, and a program
   // that gives up its descriptors, its directory or its file size limit first is recorded all the same.
-  const link_map* before;
-  if (options.start_paused || options.interval_bytes == 1 || MallocIsServedBeforeUs(&before)) SessionOpen();
+  if (options.start_paused || options.interval_bytes == 1 || !RealAllocatorIsReached()) SessionOpen();
 }
 
 __attribute__((destructor)) void NoteCleanExit() {

@@ -51,22 +51,31 @@ class File {
   int descriptor_;
 };
 
-bool DefinesMalloc(const File& file, const Elf64_Ehdr& header) {
+// The names under which allocators are linked into programs that keep libc's malloc as well: Rust's jemalloc, Redis's,
+// mimalloc without override, tcmalloc.
+constexpr const char* kPrivateNames[] = {"_rjem_malloc", "je_malloc", "mi_malloc", "tc_malloc"};
+
+// .dynsym says what others see, .symtab (where it was kept) what is inside.
+void FindAllocators(const File& file, const Elf64_Ehdr& header, ExecutableFacts* facts) {
   for (int i = 0; i < header.e_shnum; i++) {
     Elf64_Shdr section, names;
-    if (!file.Get(header.e_shoff + static_cast<uint64_t>(i) * sizeof(Elf64_Shdr), &section)) return false;
-    if (section.sh_type != SHT_DYNSYM || section.sh_link >= header.e_shnum) continue;
-    if (!file.Get(header.e_shoff + static_cast<uint64_t>(section.sh_link) * sizeof(Elf64_Shdr), &names)) return false;
+    if (!file.Get(header.e_shoff + static_cast<uint64_t>(i) * sizeof(Elf64_Shdr), &section)) return;
+    const bool is_table = section.sh_type == SHT_DYNSYM || section.sh_type == SHT_SYMTAB;
+    if (!is_table || section.sh_link >= header.e_shnum) continue;
+    if (!file.Get(header.e_shoff + static_cast<uint64_t>(section.sh_link) * sizeof(Elf64_Shdr), &names)) return;
     std::string symbols = file.Read(section.sh_offset, section.sh_size),
                 strings = file.Read(names.sh_offset, names.sh_size);
     for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
       Elf64_Sym symbol;
       memcpy(&symbol, symbols.data() + at, sizeof(symbol));
       if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= strings.size()) continue;
-      if (strcmp(strings.c_str() + symbol.st_name, "malloc") == 0) return true;
+      const char* name = strings.c_str() + symbol.st_name;
+      if (section.sh_type == SHT_DYNSYM && strcmp(name, "malloc") == 0) facts->defines_malloc = true;
+      for (const char* known : kPrivateNames) {
+        if (strcmp(name, known) == 0) facts->private_allocator = known;
+      }
     }
   }
-  return false;
 }
 
 void InspectElf(const File& file, ExecutableFacts* facts) {
@@ -84,7 +93,7 @@ void InspectElf(const File& file, ExecutableFacts* facts) {
     }
   }
   facts->musl = absl::StrContains(facts->loader, "ld-musl");
-  facts->defines_malloc = DefinesMalloc(file, header);
+  FindAllocators(file, header, facts);
 }
 
 }  // namespace

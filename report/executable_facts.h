@@ -24,6 +24,8 @@ struct ExecutableFacts {
   bool musl = false;
   bool setuid = false;          // setuid, setgid or file capabilities that change who it runs as
   bool defines_malloc = false;  // an executable's own malloc comes before every preloaded one
+  std::string
+      private_allocator;  // a function of an allocator that is linked in under names of its own; empty = none found
 };
 
 // `command` is looked up in PATH as execvp does.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -86,6 +87,12 @@ std::vector<MappedProfile> MappedProfilesOf(pid_t pid) {
     profiles.push_back(std::move(profile));
   }
   return profiles;
+}
+
+std::vector<std::string> MappedFilesOf(pid_t pid) {
+  std::set<std::string> paths;
+  for (const Mapping& mapping : FileMappingsOf(pid)) paths.insert(mapping.path);
+  return {paths.begin(), paths.end()};
 }
 
 bool MapsFileNamed(pid_t pid, const char* part) {

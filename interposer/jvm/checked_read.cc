@@ -23,9 +23,8 @@ long OwnPid() {
 
 long ReadOwnMemory(const iovec* local, const iovec* remote, size_t count) {
   if (IsSandboxed()) return 0;
-  const long result =
-      RawSyscall(SYS_process_vm_readv, OwnPid(), reinterpret_cast<long>(local), static_cast<long>(count),
-                 reinterpret_cast<long>(remote), static_cast<long>(count), 0);
+  const long result = RawSyscall(SYS_process_vm_readv, OwnPid(), reinterpret_cast<long>(local),
+                                 static_cast<long>(count), reinterpret_cast<long>(remote), static_cast<long>(count), 0);
   return IsSyscallError(result) ? 0 : result;
 }
 

@@ -78,8 +78,8 @@ class FieldList {
       uint16_t slots[kSlots];
       memcpy(slots, bytes + i * sizeof(slots), sizeof(slots));
       if (!IsNamed(slots[kNameSlot], name)) continue;
-      return Take(slots[kSignatureSlot], (static_cast<uint32_t>(slots[kHighSlot]) << 16 | slots[kLowSlot]) >> kOffsetShift,
-                  field);
+      return Take(slots[kSignatureSlot],
+                  (static_cast<uint32_t>(slots[kHighSlot]) << 16 | slots[kLowSlot]) >> kOffsetShift, field);
     }
     return false;
   }

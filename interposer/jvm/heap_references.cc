@@ -38,7 +38,7 @@ bool ReadHeapForm(const VmLayout& layout, HeapForm* form) {
   if (compressed && (layout.narrow_base == nullptr || layout.narrow_shift == nullptr)) return false;
   form->reference_bytes = compressed ? 4 : 8;
   // The header: a mark of 8 bytes, the class in 4 or 8 or within the mark; then the length.
-  form->array_length = IsFlagOn(layout, "UseCompactObjectHeaders", false)         ? 8
+  form->array_length = IsFlagOn(layout, "UseCompactObjectHeaders", false)     ? 8
                        : IsFlagOn(layout, "UseCompressedClassPointers", true) ? 12
                                                                               : 16;
   // Until 22 the elements begin at a whole word.

@@ -89,8 +89,7 @@ class JavaNameReader {
     uint8_t bytes[kMostPadding + kMaxThreadNameCharacters * 2];
     const size_t data = static_cast<size_t>(form_.heap.array_data - form_.heap.array_length);
     if (!FindArray()) return ThreadNameAnswer::kLater;
-    const size_t read =
-        CheckedReadSome(array_ + static_cast<uint64_t>(form_.heap.array_length), bytes, sizeof(bytes));
+    const size_t read = CheckedReadSome(array_ + static_cast<uint64_t>(form_.heap.array_length), bytes, sizeof(bytes));
     uint32_t count;
     if (read < data || !IsUnchanged()) return ThreadNameAnswer::kLater;
     memcpy(&count, bytes, sizeof(count));

@@ -249,6 +249,10 @@ std::string CheckExecutable(const std::string& command, Doctor* doctor) {
     return "";
   }
   doctor->Good(command, absl::StrCat(facts->path, " is dynamic (", facts->loader, ") and can be preloaded"));
+  if (!facts->private_allocator.empty()) {
+    doctor->Warn(command, absl::StrCat("has an allocator of its own inside (", facts->private_allocator,
+                                       "): what it allocates there is not seen"));
+  }
   char* real = realpath(facts->path.c_str(), nullptr);
   std::string path = real != nullptr ? real : facts->path;
   free(real);
@@ -265,6 +269,18 @@ std::string CheckExecutable(const std::string& command, Doctor* doctor) {
   }
   doctor->Warn("JVM", absl::StrCat("no libjvm.so under ", home));
   return "";
+}
+
+// An allocator that came later, with a plug-in: what is allocated from it directly was bound behind us.
+void CheckOtherAllocators(pid_t pid, const Profile& profile, Doctor* doctor) {
+  for (const std::string& path : MappedFilesOf(pid)) {
+    const std::string name(FileName(path));
+    // The loader's name may be a link to the file's own, which only says more of the version.
+    if (!IsAllocatorLibrary(path) || absl::StartsWith(name, profile.allocator)) continue;
+    doctor->Warn(name,
+                 absl::StrCat("is loaded, but malloc is served by ", profile.allocator,
+                              ": what is allocated from it by its own names is seen only if it was there at start"));
+  }
 }
 
 void CheckProcess(pid_t pid, Doctor* doctor) {
@@ -295,6 +311,7 @@ void CheckProcess(pid_t pid, Doctor* doctor) {
       continue;
     }
     Trust trust = JudgeProfile(*read, 1);
+    CheckOtherAllocators(pid, *read, doctor);
     std::string found = absl::StrCat("records to ", profile.open_path, ", ", read->recorded_samples,
                                      " samples, malloc of ", read->allocator);
     if (MapsFileNamed(pid, "libjvm.so")) SayJvmFacts(read->jvm, doctor);

@@ -22,14 +22,7 @@ def main():
     parser.add_argument("--behind", help="a preloaded allocator, by file name")
     args = parser.parse_args()
 
-    behind = None
-    if args.behind:
-        folders = ["/usr/lib/x86_64-linux-gnu", "/usr/local/lib", "/usr/lib64"]
-        behind = next((f"{d}/{args.behind}" for d in folders if os.path.exists(f"{d}/{args.behind}")), None)
-        if not behind:
-            print(f"skipped: {args.behind} is not installed")
-            sys.exit(target.SKIP)
-
+    behind = target.find_library(args.behind) if args.behind else None
     scratch = target.scratch_directory("preload")
     out, work = os.path.join(scratch, "out"), os.path.join(scratch, "work")
     os.mkdir(out)

@@ -24,10 +24,20 @@ def scratch_directory(prefix):
     return tempfile.mkdtemp(prefix=f"cadastre-{prefix}-", dir=base)
 
 
-def preload_environment(library, out, interval, behind=None, extra=""):
-    """The variables that record a program. `behind`: an allocator preloaded after Cadastre."""
+def preload_environment(library, out, interval, behind=None, extra="", before=None):
+    """The variables that record a program. `behind`, `before`: an allocator preloaded after or before Cadastre."""
     options = f"interval={interval},out={out}" + (f",{extra}" if extra else "")
-    return {"LD_PRELOAD": library + (f":{behind}" if behind else ""), "CADASTRE_OPTIONS": options}
+    return {"LD_PRELOAD": ":".join(path for path in (before, library, behind) if path), "CADASTRE_OPTIONS": options}
+
+
+def find_library(name):
+    """The path of an installed library, or the end of this test: it is skipped where the library is not installed."""
+    for directory in ("/usr/lib/x86_64-linux-gnu", "/usr/local/lib", "/usr/lib64"):
+        path = os.path.join(directory, name)
+        if os.path.exists(path):
+            return path
+    print(f"skipped: {name} is not installed")
+    sys.exit(SKIP)
 
 
 def clean_environment():
@@ -93,6 +103,31 @@ def sum_sites(document, function, leaf_library=None):
             for key in ("live_bytes", "live_count", "allocated_bytes", "samples"):
                 total[key] += site[key]
     return total
+
+
+def expectations(stdout):
+    """ALLOC lines: [(site, {key: value})]. One line may speak of several sites, separated by ';'."""
+    found = []
+    for line in re.findall(r"^ALLOC (.*)$", stdout, re.M):
+        for part in line.split(";"):
+            match = re.match(r"\s*(site_\w+)\b(.*)", part)
+            if match:
+                found.append((match.group(1), {k: int(v) for k, v in re.findall(r"\b(\w+)=(\d+)\b", match.group(2))}))
+    return found
+
+
+def checks_of(want):
+    """What one ALLOC line promises, by the names of sum_sites: [(name, value)]."""
+    checks = []
+    if "livebytes" in want:
+        checks.append(("live_bytes", want["livebytes"]))
+        if "live" in want:
+            checks.append(("live_count", want["live"]))
+    elif want.get("live") == 0:
+        checks.append(("live_bytes", 0))
+    if "count" in want and "bytes" in want:
+        checks += [("samples", want["count"]), ("allocated_bytes", want["bytes"])]
+    return checks
 
 
 def remove(directory):

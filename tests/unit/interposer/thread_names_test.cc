@@ -16,8 +16,8 @@ namespace {
 
 std::string Utf16(const std::u16string& name, NameForm form, size_t capacity = 100) {
   char out[100];
-  return std::string(
-      out, WriteName(name.data(), static_cast<uint32_t>(name.size()), /*latin1=*/false, form, out, capacity));
+  return std::string(out,
+                     WriteName(name.data(), static_cast<uint32_t>(name.size()), /*latin1=*/false, form, out, capacity));
 }
 
 std::string Latin1(const std::string& name, NameForm form) {
@@ -32,8 +32,12 @@ bool IsCut(const char* kernel, const std::string& name) { return IsCutFrom(kerne
 
 TEST_CASE("Latin-1 and UTF-16 names become UTF-8", "[thread_names]") {
   CHECK(Latin1("http-nio-8080-exec-12", NameForm::kProfile) == "http-nio-8080-exec-12");
-  CHECK(Latin1("Gr\xf6\xdf""e", NameForm::kProfile) == "Größe");
-  CHECK(Latin1("Gr\xf6\xdf""e", NameForm::kKernel) == "Größe");
+  CHECK(Latin1("Gr\xf6\xdf"
+               "e",
+               NameForm::kProfile) == "Größe");
+  CHECK(Latin1("Gr\xf6\xdf"
+               "e",
+               NameForm::kKernel) == "Größe");
   CHECK(Utf16(u"обработчик-注文", NameForm::kProfile) == "обработчик-注文");
   CHECK(Utf16(u"", NameForm::kProfile).empty());
 }
@@ -45,13 +49,17 @@ TEST_CASE("A surrogate pair is one character in the profile and two for the kern
 
 TEST_CASE("Half a surrogate pair is replaced wherever it stands", "[thread_names]") {
   CHECK(Utf16({u'a', 0xd83d}, NameForm::kProfile) == "a\xef\xbf\xbd");
-  CHECK(Utf16({0xde80, u'b'}, NameForm::kProfile) == "\xef\xbf\xbd""b");
+  CHECK(Utf16({0xde80, u'b'}, NameForm::kProfile) ==
+        "\xef\xbf\xbd"
+        "b");
   CHECK(Utf16({0xd83d, 0xd83d, 0xde80}, NameForm::kProfile) == "\xef\xbf\xbd\xf0\x9f\x9a\x80");
 }
 
 TEST_CASE("Control characters do not get into the profile, and NUL does not end the kernel's form", "[thread_names]") {
   CHECK(Latin1(std::string("a\nb\0c\x7f", 6), NameForm::kProfile) == "a?b?c?");
-  CHECK(Latin1(std::string("a\0b", 3), NameForm::kKernel) == "a\xc0\x80""b");
+  CHECK(Latin1(std::string("a\0b", 3), NameForm::kKernel) ==
+        "a\xc0\x80"
+        "b");
 }
 
 TEST_CASE("A name that does not fit is not there at all", "[thread_names]") {

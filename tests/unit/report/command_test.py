@@ -4,6 +4,7 @@
 Exists because exit statuses, one-line errors, signals and terminals are seen only from outside the process.
 """
 import argparse
+import glob
 import json
 import os
 import re
@@ -433,6 +434,26 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(nowhere.status, 1)
         self.assertIn("FAULT   libcadastre.so", nowhere.stdout)
         self.assertEqual(self.cadastre("doctor", "--pid", str(os.getpid())).status, 1)
+
+    def test_doctor_finds_allocators_that_are_not_seen(self):
+        allocator = next(iter(glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")), None)
+        if not allocator or not shutil.which("cc"):
+            self.skipTest("libtcmalloc-minimal4 and a compiler are needed")
+        source, program = os.path.join(self.out, "inside.c"), os.path.join(self.out, "inside")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("#include <dlfcn.h>\n#include <stdio.h>\n#include <stdlib.h>\nvoid *_rjem_malloc(size_t n) { return (void *)n; }\n"
+                       "int main(int c, char **v) { void *volatile p = malloc(10); dlopen(v[1], RTLD_NOW); puts(\"ready\"); fflush(stdout);"
+                       " return p == NULL || getchar() == 0; }\n")
+        subprocess.run(["cc", "-o", program, source, "-ldl"], check=True)
+        self.assertIn("has an allocator of its own inside (_rjem_malloc)", self.cadastre("doctor", "--", program).stdout)
+        for behind, expected in ((None, True), (allocator, False)):
+            environment = {**target.clean_environment(), **target.preload_environment(ARGUMENTS.library, self.out, "1", behind)}
+            with subprocess.Popen([program, allocator], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+                self.assertEqual(process.stdout.readline(), b"ready\n")
+                said = self.cadastre("doctor", "--pid", str(process.pid)).stdout
+                process.stdin.close()
+                process.wait(10)
+            self.assertEqual("is loaded, but malloc is served by libc.so.6" in said, expected, said)
 
     def test_every_command_has_help_with_an_example(self):
         text = self.cadastre("--help").stdout

@@ -1,0 +1,262 @@
+// The entry points that only some allocators have (optional_entries.def): guard, real call, report. One hook for each
+// row, one body for each shape.
+#include <errno.h>
+#include <string.h>
+
+#include "interposer/bootstrap_arena.h"
+#include "interposer/elf_lookup.h"
+#include "interposer/entry_shape.h"
+#include "interposer/free_filter.h"
+#include "interposer/hooks.h"
+#include "interposer/optional_entries.h"
+#include "interposer/real_allocator.h"
+#include "interposer/reallocation.h"
+#include "interposer/recorder.h"
+#include "interposer/thread_state.h"
+
+namespace cadastre {
+namespace {
+
+// ---- fast path
+// -------------------------------------------------------------------------------------------------------
+
+// True if there is nothing to record and nothing to forget: the caller tail-jumps to the real function.
+template <EntryShape kShape>
+__attribute__((always_inline)) inline bool NothingIsDue(const OptionalEntry& entry, uint64_t a, uint64_t b, uint64_t c,
+                                                        uint64_t d) {
+  const uint64_t arguments[] = {a, b, c, d};
+  [[maybe_unused]] const void* block = reinterpret_cast<const void*>(arguments[kShape.block]);
+  [[maybe_unused]] size_t bytes;
+  switch (kShape.action) {
+    case EntryAction::kAllocate:
+      return entry.is_counted_inside || (EntryBytes(kShape, arguments, &bytes) && TrySkipSampleFast(bytes));
+    case EntryAction::kAllocateOut:
+      return EntryBytes(kShape, arguments, &bytes) && TrySkipSampleFast(bytes);
+    case EntryAction::kReallocate:
+    case EntryAction::kResize:
+      return !FilterMayContain(block) && EntryBytes(kShape, arguments, &bytes) && TrySkipSampleFast(bytes);
+    case EntryAction::kFree:
+    case EntryAction::kUsableSize:
+      return !FilterMayContain(block);
+    case EntryAction::kReallocateOut:
+    case EntryAction::kCopyText:
+    case EntryAction::kFreeHeap:
+      break;
+  }
+  return false;
+}
+
+// ---- slow path
+// -------------------------------------------------------------------------------------------------------
+
+// What the assembly entry stores: the caller's registers, and the arguments as they were passed.
+struct EntryCall {
+  EntryRegisters registers;
+  uint64_t arguments[6];
+};
+static_assert(sizeof(EntryCall) == 112 && offsetof(EntryCall, arguments) == 64);
+
+uint64_t CallReal(const OptionalEntry& entry, const uint64_t* arguments) {
+  return entry.real(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+}
+
+void Forget(void* block) {
+  LiveSampleData removed;
+  if (block != nullptr && FilterMayContain(block)) RecordFree(block, &removed);
+}
+
+uint64_t Allocate(const OptionalEntry& entry, const EntryCall& call) {
+  size_t bytes;
+  const bool fits = EntryBytes(entry.shape, call.arguments, &bytes);
+  const uint64_t result = CallReal(entry, call.arguments);
+  const bool stored = entry.shape.action == EntryAction::kAllocateOut;
+  void* block = reinterpret_cast<void*>(result);
+  if (stored) block = result == 0 ? *reinterpret_cast<void**>(call.arguments[0]) : nullptr;
+  if (fits && block != nullptr) RecordAllocation(block, bytes, call.registers);
+  return result;
+}
+
+uint64_t Reallocate(const OptionalEntry& entry, const EntryCall& call) {
+  size_t bytes;
+  if (!EntryBytes(entry.shape, call.arguments, &bytes)) return CallReal(entry, call.arguments);  // it fails
+  void* block = reinterpret_cast<void*>(call.arguments[entry.shape.block]);
+  return reinterpret_cast<uint64_t>(ReallocateRecorded(block, bytes, entry.shape.null_means, call.registers, [&] {
+    return reinterpret_cast<void*>(CallReal(entry, call.arguments));
+  }));
+}
+
+uint64_t ReallocateOut(const OptionalEntry& entry, const EntryCall& call) {
+  size_t bytes;
+  if (!EntryBytes(entry.shape, call.arguments, &bytes)) return CallReal(entry, call.arguments);
+  void** place = reinterpret_cast<void**>(call.arguments[0]);
+  void* block;
+  memcpy(&block, place, sizeof(block));
+  if (ArenaContains(block)) {
+    void* moved = MoveOutOfArena(block, bytes);
+    if (moved == nullptr) return ENOMEM;
+    memcpy(place, &moved, sizeof(moved));
+    RecordAllocation(moved, bytes, call.registers);
+    return 0;
+  }
+  uint64_t error = 0;
+  ReallocateRecorded(block, bytes, entry.shape.null_means, call.registers, [&]() -> void* {
+    error = CallReal(entry, call.arguments);
+    void* moved;
+    memcpy(&moved, place, sizeof(moved));
+    return static_cast<int>(error) == 0 ? moved : nullptr;
+  });
+  return error;
+}
+
+// The block stays where it is. Where it did not become as large as was asked, nothing has changed.
+uint64_t Resize(const OptionalEntry& entry, const EntryCall& call) {
+  void* block = reinterpret_cast<void*>(call.arguments[entry.shape.block]);
+  const uint64_t bytes = call.arguments[entry.shape.size];
+  if (ArenaContains(block)) return ArenaUsableBytes(block);
+  uint64_t result = 0;
+  ReallocateRecorded(block, bytes, entry.shape.null_means, call.registers, [&] {
+    result = CallReal(entry, call.arguments);
+    return result >= bytes ? block : nullptr;
+  });
+  return result;
+}
+
+uint64_t CopyText(const OptionalEntry& entry, const EntryCall& call) {
+  const uint64_t result = CallReal(entry, call.arguments);
+  if (result == 0) return 0;
+  const size_t bytes = strlen(reinterpret_cast<const char*>(result)) + 1;
+  if (!TrySkipSampleFast(bytes)) RecordAllocation(reinterpret_cast<void*>(result), bytes, call.registers);
+  return result;
+}
+
+// bool mi_heap_visit_blocks(heap, visit_blocks, visitor, argument): mimalloc.h, "Heap introspection". A block that was
+// made with an alignment may begin before the address that the program got; such a record goes when the address
+// returns.
+bool ForgetVisited(const void*, const void*, void* block, size_t, void*) {
+  Forget(block);
+  return true;
+}
+
+uint64_t FreeHeap(const OptionalEntry& entry, const EntryCall& call) {
+  using Visit = bool (*)(const void*, bool, bool (*)(const void*, const void*, void*, size_t, void*), void*);
+  auto* visit = reinterpret_cast<Visit>(FindNextFunction("mi_heap_visit_blocks"));
+  if (visit != nullptr && call.arguments[0] != 0)
+    visit(reinterpret_cast<const void*>(call.arguments[0]), true, &ForgetVisited, nullptr);
+  return CallReal(entry, call.arguments);
+}
+
+uint64_t Free(const OptionalEntry& entry, const EntryCall& call) {
+  void* block = reinterpret_cast<void*>(call.arguments[entry.shape.block]);
+  if (ArenaContains(block)) return 0;
+  Forget(block);
+  return CallReal(entry, call.arguments);
+}
+
+uint64_t UsableSize(const OptionalEntry& entry, const EntryCall& call) {
+  const void* block = reinterpret_cast<const void*>(call.arguments[entry.shape.block]);
+  return ArenaContains(block) ? ArenaUsableBytes(block) : CallReal(entry, call.arguments);
+}
+
+}  // namespace
+
+CADASTRE_HIDDEN uint64_t cadastre_optional_slow(const EntryCall* call, const OptionalEntry* entry) {
+  switch (entry->shape.action) {
+    case EntryAction::kAllocate:
+    case EntryAction::kAllocateOut:
+      return Allocate(*entry, *call);
+    case EntryAction::kReallocate:
+      return Reallocate(*entry, *call);
+    case EntryAction::kReallocateOut:
+      return ReallocateOut(*entry, *call);
+    case EntryAction::kResize:
+      return Resize(*entry, *call);
+    case EntryAction::kCopyText:
+      return CopyText(*entry, *call);
+    case EntryAction::kFree:
+      return Free(*entry, *call);
+    case EntryAction::kFreeHeap:
+      return FreeHeap(*entry, *call);
+    case EntryAction::kUsableSize:
+      return UsableSize(*entry, *call);
+  }
+  return CallReal(*entry, call->arguments);
+}
+
+}  // namespace cadastre
+
+// The slow entry of all rows: as CADASTRE_SLOW_ENTRY, with all six arguments (struct EntryCall) and the row in rax.
+asm(".pushsection .text\n"
+    ".type cadastre_optional_entry, @function\n.p2align 4\n"
+    "cadastre_optional_entry:\n.cfi_startproc\n"
+    "subq $120, %rsp\n .cfi_adjust_cfa_offset 120\n"
+    "movq %rdi, 64(%rsp)\n"
+    "movq %rsi, 72(%rsp)\n"
+    "movq %rdx, 80(%rsp)\n"
+    "movq %rcx, 88(%rsp)\n"
+    "movq %r8, 96(%rsp)\n"
+    "movq %r9, 104(%rsp)\n"
+    "movq %rax, %rsi\n"
+    "movq 120(%rsp), %rax\n"
+    "movq %rax, (%rsp)\n"
+    "leaq 128(%rsp), %rax\n"
+    "movq %rax, 8(%rsp)\n"
+    "movq %rbp, 16(%rsp)\n"
+    "movq %rbx, 24(%rsp)\n"
+    "movq %r12, 32(%rsp)\n"
+    "movq %r13, 40(%rsp)\n"
+    "movq %r14, 48(%rsp)\n"
+    "movq %r15, 56(%rsp)\n"
+    "movq %rsp, %rdi\n"
+    "call cadastre_optional_slow\n"
+    "addq $120, %rsp\n .cfi_adjust_cfa_offset -120\n"
+    "ret\n"
+    ".cfi_endproc\n.size cadastre_optional_entry, .-cadastre_optional_entry\n"
+    ".popsection\n");
+
+// A row, its hook, and the symbol that sleeps under the hook's address.
+#define CADASTRE_ENTRY(family_name, shape_name, name)                                                        \
+  extern "C" uint64_t cadastre_hook_##name(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);      \
+  CADASTRE_HIDDEN uint64_t cadastre_slow_##name(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t); \
+  extern "C" {                                                                                               \
+  __attribute__((visibility("hidden"), used, section("cadastre_entries")))                                   \
+  cadastre::OptionalEntry cadastre_entry_##name = {nullptr,                                                  \
+                                                   0,                                                        \
+                                                   cadastre::EntryFamily::k##family_name,                    \
+                                                   cadastre::kShape##shape_name,                             \
+                                                   #name,                                                    \
+                                                   reinterpret_cast<void*>(&cadastre_hook_##name),           \
+                                                   nullptr};                                                 \
+  }                                                                                                          \
+  asm(".pushsection .text\n"                                                                                 \
+      ".type cadastre_slow_" #name                                                                           \
+      ", @function\n"                                                                                        \
+      "cadastre_slow_" #name ": leaq cadastre_entry_" #name                                                  \
+      "(%rip), %rax\n"                                                                                       \
+      "jmp cadastre_optional_entry\n"                                                                        \
+      ".size cadastre_slow_" #name ", .-cadastre_slow_" #name                                                \
+      "\n"                                                                                                   \
+      ".popsection\n"                                                                                        \
+      ".symver cadastre_hook_" #name ", " #name "@CADASTRE_ASLEEP, local\n");                                \
+  CADASTRE_EXPORT uint64_t cadastre_hook_##name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,  \
+                                                uint64_t f) {                                                \
+    if (cadastre::NothingIsDue<cadastre::kShape##shape_name>(cadastre_entry_##name, a, b, c, d))             \
+      return cadastre_entry_##name.real(a, b, c, d, e, f);                                                   \
+    return cadastre_slow_##name(a, b, c, d, e, f);                                                           \
+  }
+
+#include "interposer/optional_entries.def"
+
+// ---- waking up
+// -------------------------------------------------------------------------------------------------------
+
+// The loader resolves this ifunc at the end of our relocation: after all libraries have been relocated, before the
+// executable is, and while no library is half done.
+extern "C" {
+static void cadastre_nothing() {}
+static void (*cadastre_wake_entries())() {
+  if (cadastre::RealAllocatorResolve()) cadastre::WakeEntries();
+  return &cadastre_nothing;
+}
+static void cadastre_woken() __attribute__((ifunc("cadastre_wake_entries")));
+__attribute__((visibility("hidden"), used)) void (*const volatile cadastre_woken_pointer)() = &cadastre_woken;
+}

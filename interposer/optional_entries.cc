@@ -1,0 +1,136 @@
+#include "interposer/optional_entries.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "interposer/aligned_new.h"
+#include "interposer/elf_dynamic.h"
+#include "interposer/elf_lookup.h"
+#include "interposer/raw_syscall.h"
+#include "interposer/real_allocator.h"
+#include "interposer/symbol_slots.h"
+#include "interposer/thread_state.h"
+
+// The rows that hooks_optional.cc defines, side by side (the linker gives a section's bounds these names). Weak: unit
+// tests link the recorder without hooks.
+extern "C" {
+extern cadastre::OptionalEntry __start_cadastre_entries[] __attribute__((weak, visibility("hidden")));
+extern cadastre::OptionalEntry __stop_cadastre_entries[] __attribute__((weak, visibility("hidden")));
+}
+
+namespace cadastre {
+namespace {
+
+constexpr size_t kMaxEntries = 256;
+Redirection redirections[kMaxEntries];
+
+bool IsOperator(const OptionalEntry& entry) { return strncmp(entry.name, "_Z", 2) == 0; }
+
+const link_map* LibraryOfFamily(EntryFamily family) {
+  switch (family) {
+    case EntryFamily::kProvider:
+      return RealAllocatorLibrary();
+    case EntryFamily::kJe:
+      return NextLibraryWith("je_malloc");
+    case EntryFamily::kTc:
+      return NextLibraryWith("tc_malloc");
+    case EntryFamily::kMi:
+      return NextLibraryWith("mi_malloc");
+  }
+  return nullptr;
+}
+
+// What programs would find if we were not there, as long as it belongs to the family; nullptr: the entry stays asleep.
+void* FindReal(OptionalEntry* entry, const link_map* library) {
+  const link_map* first = NextLibraryWith(entry->name);
+  if (first == nullptr || AnyLibraryWith(entry->name) != first) return nullptr;  // the executable's own stays its own
+  void* found = FindInLibrary(first, entry->name);
+  entry->stands_before = found;
+  if (first == library) return found;
+  return entry->family == EntryFamily::kProvider ? AlignedNewInsteadOf(entry->name, first, found) : nullptr;
+}
+
+// glibc keeps cfree for binaries that were linked before 2.26: they ask for it with the version of that time, and
+// nobody else finds it. So does ours.
+void* FindForOldBinaries(OptionalEntry* entry, const link_map* library, Elf64_Versym* version) {
+  if (strcmp(entry->name, "cfree") != 0) return nullptr;
+  const Elf64_Versym needed = NeededVersionOf(OwnLibrary(), "GLIBC_2.2.5");
+  void* found = needed != 0 ? FindHiddenInLibrary(library, entry->name) : nullptr;
+  entry->stands_before = found;
+  *version = needed | kHiddenVersion;
+  return found;
+}
+
+// The version tables are read-only; all our own indices lie close together.
+bool SetVersions(Elf64_Versym* const* indices, size_t count, const Elf64_Versym* values) {
+  uint64_t begin = ~0ull, end = 0;
+  for (size_t i = 0; i < count; i++) {
+    const uint64_t address = reinterpret_cast<uint64_t>(indices[i]);
+    if (address < begin) begin = address;
+    if (address + sizeof(Elf64_Versym) > end) end = address + sizeof(Elf64_Versym);
+  }
+  begin &= ~4095ull;
+  const long bytes = static_cast<long>(end - begin);
+  if (RawSyscall(SYS_mprotect, static_cast<long>(begin), bytes, PROT_READ | PROT_WRITE) != 0) return false;
+  for (size_t i = 0; i < count; i++) __atomic_store_n(indices[i], values[i], __ATOMIC_RELEASE);
+  RawSyscall(SYS_mprotect, static_cast<long>(begin), bytes, PROT_READ);
+  return true;
+}
+
+}  // namespace
+
+void WakeEntries() {
+  if (!RealAllocatorIsReached()) return;
+  static Elf64_Versym* indices[kMaxEntries];
+  static Elf64_Versym values[kMaxEntries];
+  const link_map* own = OwnLibrary();
+  const link_map* families[kEntryFamilies];
+  for (int i = 0; i < kEntryFamilies; i++) families[i] = LibraryOfFamily(static_cast<EntryFamily>(i));
+
+  size_t count = 0;
+  for (OptionalEntry* entry = __start_cadastre_entries; entry != __stop_cadastre_entries; entry++) {
+    const link_map* library = families[static_cast<int>(entry->family)];
+    if (library == nullptr || count == kMaxEntries) continue;
+    Elf64_Versym* index = HiddenVersionOf(own, entry->name);
+    if (index == nullptr) continue;
+    Elf64_Versym version = VER_NDX_GLOBAL;
+    void* real = FindReal(entry, library);
+    if (real == nullptr) real = FindForOldBinaries(entry, library, &version);
+    if (real == nullptr) continue;
+    entry->real = reinterpret_cast<EntryFunction>(real);
+    indices[count] = index;
+    values[count] = version;
+    // A library that holds an allocator and more calls operator new on its own behalf: that is to be seen.
+    redirections[count] = {entry->name, entry->stands_before, entry->hook, library, !IsOperator(*entry)};
+    count++;
+  }
+  if (count == 0) return;
+  if (SetVersions(indices, count, values)) return RedirectSlots(redirections, count);
+  for (OptionalEntry* entry = __start_cadastre_entries; entry != __stop_cadastre_entries; entry++)
+    entry->real = nullptr;
+}
+
+void ProbeOperators() {
+  static const char kNothrowTag = 0;
+  const uint64_t tag = reinterpret_cast<uint64_t>(&kNothrowTag);
+  constexpr uint64_t kBytes = 64, kAlignment = 64;
+  ThreadState* thread = CurrentThreadState();
+  for (OptionalEntry* entry = __start_cadastre_entries; entry != __stop_cadastre_entries; entry++) {
+    if (entry->real == nullptr || !IsOperator(*entry) || entry->shape.action != EntryAction::kAllocate) continue;
+    const bool aligned = strstr(entry->name, "align_val_t") != nullptr;
+    thread->countdown = 0;  // "not drawn": whatever hook is reached takes its slow path and leaves its mark
+    thread->own_work_seen = 0;
+    const uint64_t block = entry->real(kBytes, aligned ? kAlignment : tag, tag, 0, 0, 0);
+    entry->is_counted_inside = thread->own_work_seen;
+    g_real.free(reinterpret_cast<void*>(block));
+  }
+}
+
+const OptionalEntry* AwakeEntry(const char* name) {
+  for (OptionalEntry* entry = __start_cadastre_entries; entry != __stop_cadastre_entries; entry++) {
+    if (entry->real != nullptr && strcmp(entry->name, name) == 0) return entry;
+  }
+  return nullptr;
+}
+
+}  // namespace cadastre
