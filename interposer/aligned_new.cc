@@ -1,8 +1,8 @@
 #include "interposer/aligned_new.h"
 
 #include <stddef.h>
-#include <string.h>
 
+#include "interposer/early_text.h"
 #include "interposer/real_allocator.h"
 
 namespace cadastre {
@@ -26,15 +26,19 @@ void* AlignedNew(size_t bytes, size_t alignment, size_t tag) {
 constexpr NewFunction kForm[kForms] = {&AlignedNew<0>, &AlignedNew<1>, &AlignedNew<2>, &AlignedNew<3>};
 
 bool IsLibstdcxx(const link_map* library) {
-  const char* slash = library->l_name == nullptr ? nullptr : strrchr(library->l_name, '/');
-  return slash != nullptr && strncmp(slash + 1, "libstdc++.so", 12) == 0;
+  if (library->l_name == nullptr) return false;
+  const char* file = library->l_name;
+  for (const char* c = file; *c != '\0'; c++) {
+    if (*c == '/') file = c + 1;
+  }
+  return TextStartsWith(file, "libstdc++.so");
 }
 
 }  // namespace
 
 void* AlignedNewInsteadOf(const char* name, const link_map* library, void* function) {
   for (int i = 0; i < kForms; i++) {
-    if (strcmp(name, kNames[i]) != 0 || !IsLibstdcxx(library)) continue;
+    if (!TextEquals(name, kNames[i]) || !IsLibstdcxx(library)) continue;
     runtime_form[i] = reinterpret_cast<NewFunction>(function);
     return reinterpret_cast<void*>(kForm[i]);
   }

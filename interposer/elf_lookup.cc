@@ -1,8 +1,7 @@
 #include "interposer/elf_lookup.h"
 
 #include <elf.h>
-#include <string.h>
-
+#include "interposer/early_text.h"
 #include "interposer/elf_dynamic.h"
 
 namespace cadastre {
@@ -16,7 +15,7 @@ bool IsUsable(const DynamicTables& tables, uint32_t index, const char* name, Ver
   if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL) return false;
   const bool hidden = tables.versions != nullptr && (tables.versions[index] & kHiddenVersion) != 0;
   if (hidden != (wanted == Versions::kHidden)) return false;
-  return strcmp(tables.strings + symbol.st_name, name) == 0;
+  return TextEquals(tables.strings + symbol.st_name, name);
 }
 
 // Hash functions and table layouts: System V gABI, "Hash Table", and the GNU extension as binutils and glibc define it.
@@ -95,7 +94,7 @@ Elf64_Versym NeededVersionOf(const link_map* map, const char* version) {
     const char* entry = at + need->vn_aux;
     for (int i = 0; i < need->vn_cnt; i++) {
       const Elf64_Vernaux* auxiliary = reinterpret_cast<const Elf64_Vernaux*>(entry);
-      if (strcmp(tables.strings + auxiliary->vna_name, version) == 0) return auxiliary->vna_other;
+      if (TextEquals(tables.strings + auxiliary->vna_name, version)) return auxiliary->vna_other;
       entry += auxiliary->vna_next;
     }
     at = need->vn_next != 0 ? at + need->vn_next : nullptr;
@@ -116,10 +115,15 @@ const link_map* LibraryOf(const void* address) {
 
 const link_map* OwnLibrary() { return LibraryOf(reinterpret_cast<const void*>(&OwnLibrary)); }
 
+// Calls no resolver: the library may not be relocated yet.
+static bool Defines(const link_map* map, const char* name) {
+  return Lookup(ReadDynamic(map->l_addr, map->l_ld), name, Versions::kDefault) != 0;
+}
+
 const link_map* NextLibraryWith(const char* name) {
   const link_map* own = OwnLibrary();
   for (const link_map* map = own != nullptr ? own->l_next : nullptr; map != nullptr; map = map->l_next) {
-    if (FindInLibrary(map, name) != nullptr) return map;
+    if (Defines(map, name)) return map;
   }
   return nullptr;
 }
@@ -132,7 +136,7 @@ void* FindNextFunction(const char* name) {
 const link_map* AnyLibraryWith(const char* name) {
   const link_map* own = OwnLibrary();
   for (const link_map* map = FirstLibrary(); map != nullptr; map = map->l_next) {
-    if (map != own && FindInLibrary(map, name) != nullptr) return map;
+    if (map != own && Defines(map, name)) return map;
   }
   return nullptr;
 }

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "interposer/aligned_new.h"
-#include "interposer/elf_dynamic.h"
+#include "interposer/early_text.h"
 #include "interposer/elf_lookup.h"
 #include "interposer/raw_syscall.h"
 #include "interposer/real_allocator.h"
@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kMaxEntries = 256;
 Redirection redirections[kMaxEntries];
 
-bool IsOperator(const OptionalEntry& entry) { return strncmp(entry.name, "_Z", 2) == 0; }
+bool IsOperator(const OptionalEntry& entry) { return TextStartsWith(entry.name, "_Z"); }
 
 const link_map* LibraryOfFamily(EntryFamily family) {
   switch (family) {
@@ -53,7 +53,7 @@ void* FindReal(OptionalEntry* entry, const link_map* library) {
 // glibc keeps cfree for binaries that were linked before 2.26: they ask for it with the version of that time, and
 // nobody else finds it. So does ours.
 void* FindForOldBinaries(OptionalEntry* entry, const link_map* library, Elf64_Versym* version) {
-  if (strcmp(entry->name, "cfree") != 0) return nullptr;
+  if (!TextEquals(entry->name, "cfree")) return nullptr;
   const Elf64_Versym needed = NeededVersionOf(OwnLibrary(), "GLIBC_2.2.5");
   void* found = needed != 0 ? FindHiddenInLibrary(library, entry->name) : nullptr;
   entry->stands_before = found;
@@ -128,7 +128,7 @@ void ProbeOperators() {
 
 const OptionalEntry* AwakeEntry(const char* name) {
   for (OptionalEntry* entry = __start_cadastre_entries; entry != __stop_cadastre_entries; entry++) {
-    if (entry->real != nullptr && strcmp(entry->name, name) == 0) return entry;
+    if (entry->real != nullptr && TextEquals(entry->name, name)) return entry;
   }
   return nullptr;
 }

@@ -1,8 +1,8 @@
 #include "interposer/symbol_slots.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
+#include "interposer/early_text.h"
 #include "interposer/elf_dynamic.h"
 #include "interposer/elf_lookup.h"
 #include "interposer/raw_syscall.h"
@@ -15,19 +15,38 @@ constexpr uint64_t kPageBytes = 4096;
 struct Plan {
   const Redirection* redirections;
   size_t count;
-  const Elf64_Dyn* own_dynamic;
   uint64_t lowest, highest;  // of all `from`
+};
+
+// The program headers of a loaded library. They are part of what is mapped first; a library that does not begin at its
+// load address (nobody's linker makes such) is passed over.
+struct Image {
+  uint64_t bias = 0;
+  const Elf64_Phdr* segments = nullptr;
+  int count = 0;
+
+  explicit Image(const link_map* map) : bias(map->l_addr) {
+    unsigned char resident;
+    const long page = static_cast<long>(bias);
+    if (bias == 0 || RawSyscall(SYS_mincore, page, kPageBytes, reinterpret_cast<long>(&resident)) != 0) return;
+    const Elf64_Ehdr* header = reinterpret_cast<const Elf64_Ehdr*>(bias);
+    const bool is_elf = header->e_ident[0] == ELFMAG0 && header->e_ident[1] == ELFMAG1 &&
+                        header->e_ident[2] == ELFMAG2 && header->e_ident[3] == ELFMAG3;
+    if (!is_elf || header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > kPageBytes) return;
+    segments = reinterpret_cast<const Elf64_Phdr*>(bias + header->e_phoff);
+    count = header->e_phnum;
+  }
 };
 
 // What the loader made read-only when it had relocated the library (PT_GNU_RELRO: whole pages only).
 class ReadOnlyRegion {
  public:
-  explicit ReadOnlyRegion(const dl_phdr_info& info) {
-    for (int i = 0; i < info.dlpi_phnum; i++) {
-      if (info.dlpi_phdr[i].p_type != PT_GNU_RELRO) continue;
-      const uint64_t begin = info.dlpi_addr + info.dlpi_phdr[i].p_vaddr;
+  explicit ReadOnlyRegion(const Image& image) {
+    for (int i = 0; i < image.count; i++) {
+      if (image.segments[i].p_type != PT_GNU_RELRO) continue;
+      const uint64_t begin = image.bias + image.segments[i].p_vaddr;
       begin_ = begin & ~(kPageBytes - 1);
-      end_ = (begin + info.dlpi_phdr[i].p_memsz) & ~(kPageBytes - 1);
+      end_ = (begin + image.segments[i].p_memsz) & ~(kPageBytes - 1);
     }
   }
   ~ReadOnlyRegion() {
@@ -47,10 +66,10 @@ class ReadOnlyRegion {
   bool open_ = false;
 };
 
-bool IsInWritableSegment(const dl_phdr_info& info, uint64_t address) {
-  for (int i = 0; i < info.dlpi_phnum; i++) {
-    const Elf64_Phdr& segment = info.dlpi_phdr[i];
-    const uint64_t begin = info.dlpi_addr + segment.p_vaddr;
+bool IsInWritableSegment(const Image& image, uint64_t address) {
+  for (int i = 0; i < image.count; i++) {
+    const Elf64_Phdr& segment = image.segments[i];
+    const uint64_t begin = image.bias + segment.p_vaddr;
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W) != 0 && address >= begin &&
         address + sizeof(uint64_t) <= begin + segment.p_memsz)
       return true;
@@ -68,7 +87,7 @@ uint64_t NewValue(const Plan& plan, const char* name, uint64_t value, bool is_ca
     // A call that is not bound yet goes to the library's own procedure linkage table; below the bias, the library has
     // not been relocated yet.
     const bool is_candidate = is_owner ? is_call && redirection.is_bound_inside && value >= bias : value == from;
-    if (is_candidate && strcmp(redirection.name, name) == 0)
+    if (is_candidate && TextEquals(redirection.name, name))
       return is_owner ? from : reinterpret_cast<uint64_t>(redirection.to);
   }
   return 0;
@@ -81,7 +100,7 @@ bool IsOwner(const Plan& plan, const Elf64_Dyn* dynamic) {
   return false;
 }
 
-void RedirectIn(const Plan& plan, const dl_phdr_info& info, const Elf64_Dyn* dynamic, const DynamicTables& tables,
+void RedirectIn(const Plan& plan, const Image& image, const Elf64_Dyn* dynamic, const DynamicTables& tables,
                 const Relocations& relocations, ReadOnlyRegion* read_only) {
   const bool is_owner = IsOwner(plan, dynamic);
   const uint64_t count = relocations.first != nullptr ? relocations.bytes / sizeof(Elf64_Rela) : 0;
@@ -92,7 +111,7 @@ void RedirectIn(const Plan& plan, const dl_phdr_info& info, const Elf64_Dyn* dyn
         type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT || (type == R_X86_64_64 && relocation.r_addend == 0);
     if (!holds_address) continue;
     const uint64_t address = tables.bias + relocation.r_offset;
-    if (!IsInWritableSegment(info, address)) continue;
+    if (!IsInWritableSegment(image, address)) continue;
     uint64_t* slot = reinterpret_cast<uint64_t*>(address);
     const bool is_call = type == R_X86_64_JUMP_SLOT;
     if ((*slot < plan.lowest || *slot > plan.highest) && !(is_owner && is_call)) continue;
@@ -103,33 +122,29 @@ void RedirectIn(const Plan& plan, const dl_phdr_info& info, const Elf64_Dyn* dyn
   }
 }
 
-int Visit(dl_phdr_info* info, size_t, void* data) {
-  const Plan& plan = *static_cast<const Plan*>(data);
-  const Elf64_Dyn* dynamic = nullptr;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-      dynamic = reinterpret_cast<const Elf64_Dyn*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-  }
-  if (dynamic == nullptr || dynamic == plan.own_dynamic) return 0;
-  const DynamicTables tables = ReadDynamic(info->dlpi_addr, dynamic);
-  if (tables.symbols == nullptr || tables.strings == nullptr) return 0;
-  ReadOnlyRegion read_only(*info);
-  RedirectIn(plan, *info, dynamic, tables, tables.data, &read_only);
-  RedirectIn(plan, *info, dynamic, tables, tables.calls, &read_only);
-  return 0;
+void RedirectIn(const Plan& plan, const link_map* map) {
+  const Image image(map);
+  const DynamicTables tables = ReadDynamic(map->l_addr, map->l_ld);
+  if (image.count == 0 || tables.symbols == nullptr || tables.strings == nullptr) return;
+  ReadOnlyRegion read_only(image);
+  RedirectIn(plan, image, map->l_ld, tables, tables.data, &read_only);
+  RedirectIn(plan, image, map->l_ld, tables, tables.calls, &read_only);
 }
 
 }  // namespace
 
 void RedirectSlots(const Redirection* redirections, size_t count) {
   if (count == 0) return;
-  Plan plan = {redirections, count, OwnLibrary()->l_ld, ~0ull, 0};
+  Plan plan = {redirections, count, ~0ull, 0};
   for (size_t i = 0; i < count; i++) {
     const uint64_t from = reinterpret_cast<uint64_t>(redirections[i].from);
     if (from < plan.lowest) plan.lowest = from;
     if (from > plan.highest) plan.highest = from;
   }
-  dl_iterate_phdr(&Visit, &plan);
+  const link_map* own = OwnLibrary();
+  for (const link_map* map = FirstLibrary(); map != nullptr; map = map->l_next) {
+    if (map != own) RedirectIn(plan, map);
+  }
 }
 
 }  // namespace cadastre

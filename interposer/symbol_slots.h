@@ -7,7 +7,8 @@
 // stays. Calls of the owner to itself are bound to itself before the loader would bind them to us (tc_valloc calls
 // tc_memalign: one allocation, which its first hook counts).
 //
-// Thread- and signal-safety: start-up only (the loader's own thread). Allocates nothing. Errors: a word whose page
+// Thread- and signal-safety: start-up only (the loader's own thread; the executable need not be relocated
+// yet). Allocates nothing. Errors: a word whose page
 // cannot be made writable stays as it is.
 #ifndef CADASTRE_INTERPOSER_SYMBOL_SLOTS_H_
 #define CADASTRE_INTERPOSER_SYMBOL_SLOTS_H_

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include <iterator>
+
 #include <dlfcn.h>
 #include <malloc.h>
 
@@ -312,7 +314,21 @@ NOINLINE static void site_mi_heap_destroy(void* all) {
   for (int i = 0; i < kMade; i++) memset(mi_heap_malloc(all, 300), 1, 300);
 }
 
+// In a program at a fixed address these make the loader bind everybody's strcmp to the program's own table of calls,
+// which does not work before the program is relocated.
+const void* const g_addresses[] = {
+    reinterpret_cast<const void*>(static_cast<int (*)(const char*, const char*)>(strcmp)),
+    reinterpret_cast<const void*>(static_cast<int (*)(const char*, const char*, Size)>(strncmp)),
+    reinterpret_cast<const void*>(static_cast<Size (*)(const char*)>(strlen)),
+    reinterpret_cast<const void*>(static_cast<void* (*)(void*, const void*, Size)>(memcpy)),
+    reinterpret_cast<const void*>(static_cast<void* (*)(void*, int, Size)>(memset)),
+    reinterpret_cast<const void*>(dlsym),
+};
+
 static void AskByName() {
+  for (const void* const volatile* address = g_addresses; address != std::end(g_addresses); address++) {
+    if (*address == nullptr) puts("FAIL: a function has no address");
+  }
   const char* names[] = {"mallocx",    "je_malloc", "tc_malloc", "mi_malloc", "nallocx",
                          "free_sized", "cfree",     "_Znwm",     "sdallocx",  "reallocf"};
   for (const char* name : names) {
