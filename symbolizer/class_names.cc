@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "symbolizer/frame_owner.h"
+
 namespace cadastre {
 namespace {
 

@@ -14,9 +14,6 @@
 
 namespace cadastre {
 
-// As the source spells it.
-std::string SourceClassName(std::string_view class_name);
-
 // The source's spelling, the class that it is made of with a dot behind it (as functions of it begin; not for
 // primitives), and for arrays Class.getName's.
 std::vector<std::string> ClassNames(std::string_view class_name);

@@ -51,6 +51,9 @@ class FrameOwner {
 // a platform module.
 bool IsTransparentInStacks(const Rule& rule);
 
+// A heap class's name as the source spells it: "[B" is "byte[]", "a/b/C$1" is "a.b.C$1".
+std::string SourceClassName(std::string_view class_name);
+
 }  // namespace cadastre
 
 #endif  // CADASTRE_SYMBOLIZER_FRAME_OWNER_H_
