@@ -1,7 +1,6 @@
 #include "report/attribution.h"
 
 #include <algorithm>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -19,12 +18,7 @@ namespace {
 
 constexpr int kGuessPackageParts = 3;
 
-std::string RuleText(const Rule& rule) {
-  static constexpr const char* kMarkers[] = {"", "lib:", "src:", "class:", "thread:"};
-  std::string prefix = absl::StrCat(kMarkers[static_cast<int>(rule.key)], rule.prefix);
-  if (rule.built_in) return absl::StrCat("built-in ", prefix);
-  return absl::StrCat(rule.file, ":", rule.line, " ", prefix);
-}
+std::string RuleText(const Rule& rule) { return absl::StrCat(RulePlace(rule), " ", RulePrefixText(rule)); }
 
 }  // namespace
 
@@ -42,7 +36,7 @@ std::string PrefixForFrame(const Frame& frame) {
   if (absl::StartsWith(frame.function, "[")) return "";  // no function: a word of ours, "[stack table full]"
   if (frame.java) {
     std::string package = JavaPackage(frame.function, kGuessPackageParts);
-    return package.empty() ? frame.function : absl::StrCat(package, ".");
+    return package.empty() ? JavaClassPrefix(frame.function) : absl::StrCat(package, ".");
   }
   if (frame.resolved) {
     std::string prefix = NamespacePrefix(frame.function);
@@ -50,13 +44,6 @@ std::string PrefixForFrame(const Frame& frame) {
   }
   if (!frame.library.empty()) return absl::StrCat("lib:", LibraryStem(frame.library));
   return frame.resolved ? frame.function : "";
-}
-
-bool IsPlumbing(const std::string& module) {
-  static constexpr absl::string_view kPlumbing[] = {"platform",        "platform/libc",      "platform/libstdc++",
-                                                    "platform/rust",   "platform/allocator", "platform/jvm.os",
-                                                    "platform/jvm.nmt"};
-  return std::find(std::begin(kPlumbing), std::end(kPlumbing), module) != std::end(kPlumbing);
 }
 
 struct Attribution::State {
@@ -81,8 +68,12 @@ struct Attribution::State {
   std::vector<uint64_t> first_number;  // site → where its numbers begin; one more than there are sites
   absl::flat_hash_set<std::string> own_libraries;
   std::string executable;
-  std::vector<std::unique_ptr<Charge>> site_charges;  // by site
-  std::vector<std::string> patterns;                  // of the threads' names
+  struct SiteCharge {
+    Charge charge;
+    Container container;
+  };
+  std::vector<std::unique_ptr<SiteCharge>> site_charges;  // by site
+  std::vector<std::string> patterns;                      // of the threads' names
   // (thread's name, site of its creation, of its creator's creation) → charge by a `thread:` rule or by who created it,
   // or null.
   absl::flat_hash_map<std::tuple<std::string, uint32_t, uint32_t>, std::unique_ptr<Charge>> by_thread;
@@ -125,13 +116,6 @@ struct Attribution::State {
     return slot;
   }
 
-  void OwnByRule(const Rule& rule, Charge* charge) {
-    charge->kind = ChargeKind::kOwned;
-    charge->module = rule.module;
-    charge->team = rule.team;
-    charge->rule = RuleText(rule);
-  }
-
   bool OwnByGuess(const Frame& frame, Charge* charge) {
     std::string module;
     if (frame.java) {
@@ -141,79 +125,48 @@ struct Attribution::State {
       module = LibraryStem(frame.library);
     }
     if (module.empty()) return false;
-    charge->kind = ChargeKind::kOwned;
     charge->module = module;
     charge->guessed = true;
     charge->rule = absl::StrCat("guess: ", frame.java ? absl::StrCat(module, ".") : absl::StrCat("lib:", module));
     return true;
   }
 
-  // The walk that the header describes, without the thread's part.
-  std::unique_ptr<Charge> Walk(uint32_t site_index) {
+  // The site's charge without the thread's part.
+  std::unique_ptr<SiteCharge> Walk(uint32_t site_index) {
     const Site& site = profile.sites[site_index];
-    auto charge = std::make_unique<Charge>();
-    const Rule* leaf_transparent = nullptr;  // leaf-most transparent rule that is not the platform's
-    const Rule* first_platform = nullptr;
-    std::string telling_platform;              // leaf-most platform module that says something
-    std::string nearest_via;                   // nearest to the owner so far
-    std::optional<std::string> unmatched_via;  // what the leaf-most frame that no rule matches went through
-    bool unmatched = site.truncated || site.frames.empty();
-    int index = 0, unmatched_frame = -1;
+    auto result = std::make_unique<SiteCharge>();
+    Charge& charge = result->charge;
+    StackWalk walk;
+    int index = 0;
     for (uint32_t number : NumbersOf(site_index)) {
       const KnownFrame& frame = Know(number);
       if (frame.own) continue;
-      for (size_t i = 0; i < frame.frames->size(); i++, index++) {
-        const Rule* rule = frame.rules[i];
-        if (rule == nullptr) {
-          if (guess && OwnByGuess((*frame.frames)[i], charge.get())) {
-            charge->owner_frame = index;
-            charge->via = nearest_via;
-            return charge;
-          }
-          unmatched = true;
-          if (unmatched_frame < 0) unmatched_frame = index;
-          if (!unmatched_via.has_value()) unmatched_via = nearest_via;
-          continue;
+      bool owned = false;
+      for (size_t i = 0; i < frame.frames->size() && !owned; i++, index++) {
+        if (frame.rules[i] == nullptr && guess && OwnByGuess((*frame.frames)[i], &charge)) {
+          walk.PassOwned(index);
+          owned = true;
+        } else {
+          owned = walk.Pass(frame.rules[i], index);
         }
-        if (!IsTransparentInStacks(*rule)) {
-          OwnByRule(*rule, charge.get());
-          charge->owner_frame = index;
-          charge->via = nearest_via;
-          return charge;
-        }
-        if (!IsPlumbing(rule->module)) {
-          nearest_via = rule->module;
-          if (telling_platform.empty()) {
-            telling_platform = rule->module;
-            charge->telling_frame = index;
-          }
-        }
-        bool platform = rule->module == kPlatformModule || absl::StartsWith(rule->module, "platform/");
-        if (platform && first_platform == nullptr) first_platform = rule;
-        if (!platform && leaf_transparent == nullptr) leaf_transparent = rule;
       }
+      if (owned) break;
     }
-    charge->via = telling_platform;
-    if (unmatched) {
-      charge->module = kUnattributedModule;
-      if (unmatched_frame >= 0) charge->telling_frame = unmatched_frame;
-      charge->via = unmatched_via.value_or(nearest_via);
-      return charge;
+    WalkOutcome outcome = walk.End(/*cut=*/site.truncated || site.frames.empty());
+    charge.kind = outcome.kind;
+    if (!charge.guessed) charge.module = outcome.module;
+    if (outcome.rule != nullptr) {
+      charge.team = outcome.rule->team;
+      charge.rule = RuleText(*outcome.rule);
     }
-    charge->kind = ChargeKind::kPlatform;
-    const Rule* rule = leaf_transparent != nullptr ? leaf_transparent : first_platform;
-    if (rule == nullptr) {  // nothing but libcadastre's own frames
-      charge->kind = ChargeKind::kUnattributed;
-      charge->module = kUnattributedModule;
-      return charge;
-    }
-    charge->module = leaf_transparent != nullptr ? rule->module : kPlatformModule;
-    charge->team = rule->team;
-    charge->rule = RuleText(*rule);
-    return charge;
+    if (outcome.via != nullptr) charge.via = outcome.via->module;
+    charge.owner_frame = outcome.owner_frame;
+    charge.telling_frame = outcome.telling_frame;
+    result->container = {outcome.container, outcome.pooled};
+    return result;
   }
 
-  const Charge& OfSite(uint32_t site) {
+  const SiteCharge& OfSite(uint32_t site) {
     if (site_charges[site] == nullptr) site_charges[site] = Walk(site);
     return *site_charges[site];
   }
@@ -221,14 +174,13 @@ struct Attribution::State {
   std::unique_ptr<Charge> ByThreadRule(const std::string& name) {
     const Rule* rule = name.empty() ? nullptr : frame_owner.FindThread(name);
     if (rule == nullptr || IsTransparentInStacks(*rule)) return nullptr;
-    auto charge = std::make_unique<Charge>();
-    OwnByRule(*rule, charge.get());
-    return charge;
+    return std::make_unique<Charge>(
+        Charge{.kind = ChargeKind::kOwned, .module = rule->module, .team = rule->team, .rule = RuleText(*rule)});
   }
 
   std::unique_ptr<Charge> ByCreation(uint32_t site) {
-    if (site >= profile.sites.size() || OfSite(site).kind != ChargeKind::kOwned) return nullptr;
-    auto charge = std::make_unique<Charge>(OfSite(site));
+    if (site >= profile.sites.size() || OfSite(site).charge.kind != ChargeKind::kOwned) return nullptr;
+    auto charge = std::make_unique<Charge>(OfSite(site).charge);
     charge->created_by = FrameAt(site, charge->owner_frame).function;
     charge->owner_frame = -1;
     return charge;
@@ -266,13 +218,15 @@ Attribution::Attribution(const Profile& profile, const OwnerRules& rules, Symbol
 Attribution::~Attribution() = default;
 
 const Charge& Attribution::ChargeOf(uint32_t site, uint32_t thread) {
-  const Charge& charge = state_->OfSite(site);
+  const Charge& charge = state_->OfSite(site).charge;
   if (charge.kind == ChargeKind::kOwned) return charge;
   const Charge* by_thread = state_->OfThread(thread);
   return by_thread != nullptr ? *by_thread : charge;
 }
 
-const Charge& Attribution::ChargeOfStack(uint32_t site) { return state_->OfSite(site); }
+const Charge& Attribution::ChargeOfStack(uint32_t site) { return state_->OfSite(site).charge; }
+
+Container Attribution::ContainerOf(uint32_t site) { return state_->OfSite(site).container; }
 
 std::vector<const Frame*> Attribution::FramesOf(uint32_t site) {
   std::vector<const Frame*> frames;

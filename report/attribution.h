@@ -1,14 +1,11 @@
 // Stack → owner: charges each site, or where it has no owned frame each (site, thread), to a module and a team.
 //
-// The walk goes from the leaf outwards. Frames of libcadastre itself are ignored. Frames that no rule matches and
-// frames of transparent modules (platform, wrappers) are passed; the first owned frame is charged. With no owned frame,
-// in this order: a `thread:` rule of the thread that allocated; the first owned frame of the stack that created that
-// thread, or of the one that created its creator; an unmatched frame anywhere (or a stack that was cut) →
-// unattributed; otherwise every frame is transparent → the leaf-most transparent module that is not the platform's,
-// else `platform`. `via` is the wrapper that the memory went through: the transparent module nearest to the owner that
-// is not mere plumbing (libc, libstdc++, an allocator). Without a rules file owners are guessed from Java packages
-// (three parts) and library names, and marked as guesses. Errors: none. Thread-safety: not thread-safe (names are
-// resolved on demand).
+// The walk is stack_walk's. Frames of libcadastre itself are ignored. With no owned frame a `thread:` rule of the
+// thread that allocated decides, then the first owned frame of the stack that created that thread, or of the one that
+// created its creator, before the walk's own answer. Without a rules file owners are guessed from Java
+// packages (three parts) and library names, and marked as guesses. Memory in a shared structure (rules of kind
+// container and pool) is charged to who created it; ContainerOf says where it lies. Errors: none. Thread-safety: not
+// thread-safe (names are resolved on demand).
 //
 // Example:
 //   Attribution attribution(profile, rules, &symbolizer);
@@ -22,13 +19,12 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "report/stack_walk.h"
 #include "symbolizer/owner_rules.h"
 #include "symbolizer/profile.h"
 #include "symbolizer/symbolizer.h"
 
 namespace cadastre {
-
-enum class ChargeKind { kOwned, kPlatform, kUnattributed };
 
 struct Charge {
   ChargeKind kind = ChargeKind::kUnattributed;
@@ -38,14 +34,14 @@ struct Charge {
   std::string rule;        // "owners.csv:14 com.acme.billing.", "guess: lib:libfoo.so"; empty = none
   std::string via;         // empty = none
   std::string created_by;  // the owned function that created the thread, where that decides; else empty
-  int owner_frame = -1;    // index into FramesOf(site); -1 = no owned frame
-  // Where there is none, the frame that says most: the leaf-most one that no rule matches, else the leaf-most of the
-  // platform that is not mere plumbing; -1 = none.
-  int telling_frame = -1;
+  int owner_frame = -1, telling_frame = -1;  // WalkOutcome's, indices into FramesOf(site)
 };
 
-inline constexpr char kUnattributedModule[] = "unattributed";
-inline constexpr char kPlatformModule[] = "platform";
+// Where a site's memory lies, whoever created it.
+struct Container {
+  const Rule* rule = nullptr;  // of kind container or pool; nullptr = in no shared structure
+  bool pooled = false;
+};
 
 class Attribution {
  public:
@@ -57,6 +53,8 @@ class Attribution {
   const Charge& ChargeOf(uint32_t site, uint32_t thread);
   // The same without the thread's part.
   const Charge& ChargeOfStack(uint32_t site);
+
+  Container ContainerOf(uint32_t site);
 
   // The site's frames, leaf first, without libcadastre's own. Pointers stay valid while the Symbolizer lives.
   std::vector<const Frame*> FramesOf(uint32_t site);
@@ -85,9 +83,6 @@ std::string LibraryStem(const std::string& path);
 // The rule text (marker included) that matches this frame and its neighbours: a Java package, a C++ namespace, else
 // `lib:`. Empty when the frame names nothing.
 std::string PrefixForFrame(const Frame& frame);
-
-// True for modules whose presence on the way says nothing: libc, libstdc++, allocators, libcadastre.
-bool IsPlumbing(const std::string& module);
 
 }  // namespace cadastre
 

@@ -34,9 +34,11 @@ std::string FormatMarkdown(const Report& report, std::optional<size_t> top);
 
 // Shared by text and markdown.
 std::string MethodLine(const Report& report);  // "losses 0 · sampled, live bytes by ..., 512 KiB, 9,412 samples"
-std::string EndText(const Profile& profile);   // "running", "ended: exit 0", "ended: signal 9 (SIGKILL)", ...
-std::string EndWord(const Profile& profile);   // "running|exit|signal:N|exec|lost"
-std::string TimeText(uint64_t realtime_ns);    // "2026-01-01T00:00:00Z"
+// "in platform: 70.0 MiB, created by billing 40.0 MiB, search 25.0 MiB, auth 5.00 MiB"
+std::string SharedLine(const SharedRow& shared, Metric metric);
+std::string EndText(const Profile& profile);  // "running", "ended: exit 0", "ended: signal 9 (SIGKILL)", ...
+std::string EndWord(const Profile& profile);  // "running|exit|signal:N|exec|lost"
+std::string TimeText(uint64_t realtime_ns);   // "2026-01-01T00:00:00Z"
 
 }  // namespace cadastre
 

@@ -30,6 +30,21 @@ std::string MethodLine(const Report& report) {
   return absl::StrCat(line, ", ", Plural(report.profile->recorded_samples, " sample"));
 }
 
+std::string SharedLine(const SharedRow& shared, Metric metric) {
+  auto amount = [metric](const Tally& tally) {
+    Estimate estimate = EstimateOf(tally, metric);
+    return metric == Metric::kCount ? FormatCount(estimate.value, estimate.StandardError())
+                                    : FormatBytes(estimate.value, estimate.StandardError());
+  };
+  std::string creators;
+  for (const Row& row : shared.creators)
+    absl::StrAppend(&creators, creators.empty() ? "" : ", ", row.name, " ", amount(row.tally));
+  if (shared.creators.size() == 1 && !shared.pool)
+    creators = absl::StrCat(shared.creators[0].name, " alone: not shared");
+  return absl::StrCat(shared.pool ? "pooled in " : "in ", shared.holder, ": ", amount(shared.tally),
+                      shared.pool ? ", charged to the first requester of each piece: " : ", created by ", creators);
+}
+
 std::string EndText(const Profile& profile) {
   switch (profile.end) {
     case EndState::kRunning:

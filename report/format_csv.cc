@@ -2,18 +2,12 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "report/csv_cell.h"
 #include "report/format.h"
 #include "report/json_writer.h"
 
 namespace cadastre {
 namespace {
-
-std::string Cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (char c : text) absl::StrAppend(&quoted, c == '"' ? "\"\"" : std::string(1, c));
-  return quoted + "\"";
-}
 
 // Of a thread only what is live is known: the other cells are empty.
 std::string Numbers(const Report& report, const Tally& tally) {
@@ -50,16 +44,16 @@ std::string FormatCsv(const Report& report, std::optional<size_t> top) {
     absl::StrAppend(&out, "module,team,rule,", kNumberHeadings, ",thread,stack\n");
     for (size_t i = 0; i < report.sites.size() && i < limit; i++) {
       const SiteRow& row = report.sites[i];
-      absl::StrAppend(&out, Cell(row.module), ",", Cell(row.team), ",", Cell(row.rule), ",", Numbers(report, row.tally),
-                      ",", Cell(row.thread), ",", Cell(StackText(report, row)), "\n");
+      absl::StrAppend(&out, CsvCell(row.module), ",", CsvCell(row.team), ",", CsvCell(row.rule), ",",
+                      Numbers(report, row.tally), ",", CsvCell(row.thread), ",", CsvCell(StackText(report, row)), "\n");
     }
     return out;
   }
   bool modules = by == GroupBy::kModule;
   absl::StrAppend(&out, GroupName(by), modules ? ",team," : ",", kNumberHeadings, modules ? ",via\n" : "\n");
   auto line = [&](const Row& row) {
-    absl::StrAppend(&out, Cell(row.name), modules ? "," + Cell(row.team) : "", ",", Numbers(report, row.tally),
-                    modules ? "," + Cell(row.via) : "", "\n");
+    absl::StrAppend(&out, CsvCell(row.name), modules ? "," + CsvCell(row.team) : "", ",", Numbers(report, row.tally),
+                    modules ? "," + CsvCell(row.via) : "", "\n");
   };
   const std::vector<Row>& rows = report.RowsBy(by);
   for (size_t i = 0; i < rows.size() && i < limit; i++) line(rows[i]);

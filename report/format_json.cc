@@ -87,7 +87,7 @@ std::string ModuleJson(const Report& report, const Row& row) {
   JsonObject object;
   object.Text("module", row.name).TextOrNull("team", row.team);
   AddTally(report, row.tally, &object);
-  object.TextOrNull("via", row.via).Bool("guessed", row.guessed);
+  object.TextOrNull("via", row.via).Bool("guessed", row.guessed).Integer("pooled_bytes", row.pooled_bytes);
   return object.Done();
 }
 
@@ -95,6 +95,16 @@ std::string NamedJson(const Report& report, const char* key, const Row& row) {
   JsonObject object;
   object.TextOrNull(key, row.name);
   AddTally(report, row.tally, &object);
+  return object.Done();
+}
+
+std::string SharedJson(const Report& report, const SharedRow& shared) {
+  std::vector<std::string> creators;
+  for (const Row& row : shared.creators) creators.push_back(NamedJson(report, "module", row));
+  JsonObject object;
+  object.Text("holder", shared.holder).TextOrNull("team", shared.team).Bool("pool", shared.pool);
+  AddTally(report, shared.tally, &object);
+  object.Raw("created_by", JsonArray(creators, "    "));
   return object.Done();
 }
 
@@ -145,6 +155,7 @@ std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames
       .Text("kind", kKinds[static_cast<int>(row.kind)]);
   object.Raw("frames", list).Integer("peak_bytes", row.tally.peak_bytes).TextOrNull("via", row.via);
   object.Bool("truncated", row.truncated).TextOrNull("created_by", row.created_by);
+  object.Text("holder", row.holder).Bool("pooled", row.pooled);
   if (row.owner_frame >= 0) {
     object.Integer("owner_frame", row.owner_frame);
   } else {
@@ -156,13 +167,15 @@ std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames
 }  // namespace
 
 std::string FormatJson(const Report& report, std::optional<size_t> top) {
-  std::vector<std::string> modules, teams, libraries, threads, sites, warnings, suggestions;
+  std::vector<std::string> modules, teams, libraries, threads, holders, shared, sites, warnings, suggestions;
   for (const Row& row : report.modules) modules.push_back(ModuleJson(report, row));
   for (const Row& row : report.teams) {
     if (!row.unattributed || row.name != kUnattributedModule) teams.push_back(NamedJson(report, "team", row));
   }
   for (const Row& row : report.libraries) libraries.push_back(NamedJson(report, "library", row));
   for (const Row& row : report.threads) threads.push_back(ThreadJson(report, row));
+  for (const Row& row : report.holders) holders.push_back(NamedJson(report, "holder", row));
+  for (const SharedRow& row : report.shared) shared.push_back(SharedJson(report, row));
   FrameJson frames;
   for (const SiteRow& row : report.sites) {
     if (top.has_value() && sites.size() >= *top) break;
@@ -204,6 +217,8 @@ std::string FormatJson(const Report& report, std::optional<size_t> top) {
   member("teams", JsonArray(teams, "  "));
   member("libraries", JsonArray(libraries, "  "));
   member("threads", JsonArray(threads, "  "));
+  member("holders", JsonArray(holders, "  "));
+  member("shared", JsonArray(shared, "  "));
   member("sites", JsonArray(sites, "  "));
   member("losses", lost.Done());
   member("warnings", JsonArray(warnings, "  "), true);

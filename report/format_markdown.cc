@@ -52,6 +52,9 @@ std::string FormatMarkdown(const Report& report, std::optional<size_t> top) {
       line(rows[i].guessed ? rows[i].name + " ?" : rows[i].name, rows[i].team, rows[i].tally, "");
     if (modules) line(kUnattributedModule, "", report.unattributed.tally, "");
   }
+  if (!sites) {
+    for (const SharedRow& shared : report.shared) absl::StrAppend(&out, "\n", Cell(SharedLine(shared, metric)), "\n");
+  }
   absl::StrAppend(&out, "\n", MethodLine(report), "; ± is one standard error; a triage aid, not an invoice\n");
   for (const std::string& warning : report.warnings) absl::StrAppend(&out, "\n> ", Cell(warning), "\n");
   return out;

@@ -49,7 +49,7 @@ const char* MetricHeading(Metric metric) {
 }
 
 const char* GroupHeading(GroupBy by) {
-  static constexpr const char* kHeadings[] = {"MODULE", "TEAM", "LIBRARY", "SITE", "THREAD"};
+  static constexpr const char* kHeadings[] = {"MODULE", "TEAM", "LIBRARY", "SITE", "THREAD", "HOLDER"};
   return kHeadings[static_cast<int>(by)];
 }
 
@@ -81,6 +81,7 @@ class TextFormat {
       Sites();
     } else {
       Table();
+      for (const SharedRow& shared : report_.shared) Wrapped("", SharedLine(shared, metric_), /*warning=*/false);
     }
     out_ += JoinParts(absl::StrSplit(MethodLine(report_), " · "));
     if (!options_.brief) {
@@ -189,7 +190,7 @@ class TextFormat {
     }
     if (modules) add(report_.unattributed, report_.unattributed.name);
     out_ += table.Print(kTextWidth, options_.style);
-    if (!modules && by != GroupBy::kTeam) {
+    if (!modules && by != GroupBy::kTeam && by != GroupBy::kHolder) {
       out_ += JoinParts(
           {absl::StrCat("unattributed ", EstimateText(EstimateOf(report_.unattributed.tally, metric_), metric_), " (",
                         TextShare(report_, report_.unattributed.tally), ")")});

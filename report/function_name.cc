@@ -26,6 +26,11 @@ std::string JavaPackage(absl::string_view function, int limit) {
   return package;
 }
 
+std::string JavaClassPrefix(absl::string_view function) {
+  size_t end = function.find_first_of(".$", 1);
+  return std::string(function.substr(0, end == absl::string_view::npos ? end : end + 1));
+}
+
 std::string QualifiedName(absl::string_view function) {
   size_t begin = 0, end = function.size();
   int depth = 0;

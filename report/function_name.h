@@ -26,6 +26,10 @@ std::string NamespacePrefix(absl::string_view function);
 // "com.acme.billing.pdf.InvoicePdf.compress" → "com.acme.billing" with limit 3: package parts before the class.
 std::string JavaPackage(absl::string_view function, int limit);
 
+// "Shop$Cart.add" → "Shop$", "Shop.main" → "Shop.": a class without a package, its methods alone or with those of the
+// classes in it.
+std::string JavaClassPrefix(absl::string_view function);
+
 // For one line of text: "deflateInit2_ (libz.so.1)", "com.acme.InvoicePdf.compress (InvoicePdf.java:88)".
 std::string ShortFrame(const Frame& frame);
 

@@ -158,6 +158,9 @@ class Builder {
         row.truncated = profile_.sites[index].truncated;
         row.thread = HeaviestThread(part.threads);
         row.tally = part.tally;
+        const Container container = attribution_->ContainerOf(index);
+        row.holder = container.rule != nullptr ? container.rule->module : row.module;
+        row.pooled = container.pooled;
         report_->totals.Add(part.tally);
         std::string team = row.unattributed ? kUnattributedModule : row.team;
         Group& module = modules_[{row.module, team}];
@@ -168,6 +171,8 @@ class Builder {
         auto known = libraries_.find(library);
         if (known == libraries_.end()) known = libraries_.try_emplace(std::string(library)).first;
         known->second.Add(row, charge);
+        holders_[row.holder].Add(row, charge);
+        if (container.rule != nullptr) AddShared(*container.rule, row, charge);
         if (row.unattributed) {
           std::string prefix = attribution_->SuggestedPrefix(index);
           if (!prefix.empty()) {
@@ -193,6 +198,11 @@ class Builder {
     }
     for (auto& [team, group] : teams_) report_->teams.push_back(group.ToRow(team));
     for (auto& [library, group] : libraries_) report_->libraries.push_back(group.ToRow(library));
+    for (auto& [holder, group] : holders_) report_->holders.push_back(group.ToRow(holder));
+    for (auto& [key, shared] : shared_) {
+      for (auto& [creator, group] : shared.creators) shared.row.creators.push_back(group.ToRow(creator));
+      report_->shared.push_back(std::move(shared.row));
+    }
     for (const ThreadPool& pool : patterns_) {
       if (!pool.seen) continue;
       Row row;
@@ -216,9 +226,14 @@ class Builder {
         return a.name < b.name;
       }
     };
-    for (std::vector<Row>* rows : {&report_->modules, &report_->teams, &report_->libraries, &report_->threads}) {
+    for (std::vector<Row>* rows :
+         {&report_->modules, &report_->teams, &report_->libraries, &report_->threads, &report_->holders}) {
       std::sort(rows->begin(), rows->end(), heavier);
     }
+    for (SharedRow& shared : report_->shared) std::sort(shared.creators.begin(), shared.creators.end(), heavier);
+    std::stable_sort(report_->shared.begin(), report_->shared.end(), [metric](const auto& a, const auto& b) {
+      return EstimateOf(a.tally, metric).value > EstimateOf(b.tally, metric).value;
+    });
     // A site's row is large: places are sorted, then each row is moved once.
     std::vector<uint32_t> order(report_->sites.size());
     std::iota(order.begin(), order.end(), 0);
@@ -258,6 +273,9 @@ class Builder {
     }
     counts.clear();
     for (auto& [library, group] : libraries_) counts.push_back(&group.tally.live_count);
+    RoundToSum(counts, total);
+    counts.clear();
+    for (auto& [holder, group] : holders_) counts.push_back(&group.tally.live_count);
     RoundToSum(counts, total);
     counts.clear();
     for (ThreadPool& pool : patterns_) counts.push_back(&pool.tally.live_count);
@@ -305,6 +323,7 @@ class Builder {
   struct Group {
     Tally tally;
     WeightByName vias;  // "" is none; weighed by live bytes, or by volume where nothing is live
+    uint64_t pooled_bytes = 0;
     bool guessed = false, unattributed = false;
     std::vector<size_t> sites;  // of a module: indices into Report::sites
 
@@ -312,6 +331,7 @@ class Builder {
       tally.Add(row.tally);
       guessed |= row.guessed;
       unattributed |= row.unattributed;
+      if (row.pooled) pooled_bytes += row.tally.live_bytes;
       vias[charge.via] += row.tally.live_bytes + row.tally.allocated_bytes / 1024;
     }
     Row ToRow(const std::string& name) const {
@@ -319,11 +339,27 @@ class Builder {
       row.name = name;
       row.tally = tally;
       row.via = Heaviest(vias);
+      row.pooled_bytes = pooled_bytes;
       row.guessed = guessed;
       row.unattributed = unattributed;
       return row;
     }
   };
+
+  struct Shared {
+    SharedRow row;
+    std::map<std::string, Group> creators;
+  };
+
+  void AddShared(const Rule& container, const SiteRow& row, const Charge& charge) {
+    const bool pool = container.walk == RuleWalk::kPool;
+    Shared& shared = shared_[{container.module, pool}];
+    shared.row.holder = container.module;
+    shared.row.team = container.team;
+    shared.row.pool = pool;
+    shared.row.tally.Add(row.tally);
+    shared.creators[row.module].Add(row, charge);
+  }
 
   Part& PartOf(uint32_t site, const Charge* charge) {
     std::vector<Part>& parts = parts_[site];
@@ -342,15 +378,17 @@ class Builder {
   std::vector<uint32_t> pattern_of_;      // thread → its pool
   std::vector<ThreadPool> patterns_;      // [0] is that of thread 0, not known
   std::map<std::pair<std::string, std::string>, Group> modules_;
-  std::map<std::string, Group> teams_;
+  std::map<std::string, Group> teams_, holders_;
+  std::map<std::pair<std::string, bool>, Shared> shared_;  // module of the rule, whether it is a pool
   std::map<std::string, Group, std::less<>> libraries_;
 };
 
-std::string MethodOf(const Profile& profile, Metric metric) {
+std::string MethodOf(const Profile& profile, Metric metric, GroupBy by) {
   static constexpr const char* kQuantities[] = {"live bytes", "allocated bytes", "live blocks",
                                                 "live bytes at the peak", "old live bytes"};
   return absl::StrCat(profile.exact() ? "every allocation, " : "sampled, ", kQuantities[static_cast<int>(metric)],
-                      " by allocation site, first owned frame");
+                      by == GroupBy::kHolder ? " by holder, first shared structure or owned frame"
+                                             : " by allocation site, first owned frame");
 }
 
 // Where a profile is read far from its binaries every library has this warning: one line for all of them.
@@ -380,7 +418,7 @@ const char* MetricName(Metric metric) {
 }
 
 const char* GroupName(GroupBy by) {
-  static constexpr const char* kNames[] = {"module", "team", "library", "site", "thread"};
+  static constexpr const char* kNames[] = {"module", "team", "library", "site", "thread", "holder"};
   return kNames[static_cast<int>(by)];
 }
 
@@ -392,6 +430,8 @@ const std::vector<Row>& Report::RowsBy(GroupBy by) const {
       return libraries;
     case GroupBy::kThread:
       return threads;
+    case GroupBy::kHolder:
+      return holders;
     default:
       return modules;
   }
@@ -419,7 +459,7 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   bool unknown = options.by == GroupBy::kThread && options.metric != Metric::kLive && options.metric != Metric::kCount;
   if (unknown) report.options.metric = Metric::kLive;
   const Metric metric = report.options.metric;
-  report.method = MethodOf(profile, metric);
+  report.method = MethodOf(profile, metric, options.by);
   report.rules_path = rules.path;
   double uptime_s = static_cast<double>(profile.duration_ns) / 1e9;
   if (options.older_than_s.has_value()) {

@@ -2,9 +2,9 @@
 //
 // BuildReport reads → names → attributes → sums; format_*.cc print. Every format prints the same rows.
 // Invariant: over `modules`, live, allocated and peak bytes add up exactly to `totals` (the unattributed row is one of
-// them, kept apart in `unattributed`); likewise teams, libraries, threads (live bytes) and sites. So do live counts,
-// which are whole numbers here. `options.metric` is the one that is shown: by thread only what is live is known. Units:
-// bytes, blocks, seconds. Thread-safety: plain values.
+// them, kept apart in `unattributed`); likewise teams, libraries, holders, threads (live bytes) and sites. So do live
+// counts, which are whole numbers here. `options.metric` is the one that is shown: by thread only what is live is
+// known. Units: bytes, blocks, seconds. Thread-safety: plain values.
 //
 // Example:
 //   ReportOptions options;
@@ -25,7 +25,7 @@
 
 namespace cadastre {
 
-enum class GroupBy { kModule, kTeam, kLibrary, kSite, kThread };
+enum class GroupBy { kModule, kTeam, kLibrary, kSite, kThread, kHolder };
 
 struct ReportOptions {
   GroupBy by = GroupBy::kModule;
@@ -37,17 +37,28 @@ struct ReportOptions {
 
 // A row of any grouping.
 struct Row {
-  std::string name;  // module, team, library or thread
+  std::string name;  // module, team, library, thread or holder
   std::string team;  // modules only
   bool guessed = false;
   bool unattributed = false;
   std::string via;  // the wrapper that most of it went through; empty = none
   Tally tally;
+  uint64_t pooled_bytes = 0;  // live; pieces of pools that it was the first to ask for
+};
+
+// A structure in which many modules may keep memory, and who put it there. Its memory is in the rows of its creators.
+struct SharedRow {
+  std::string holder, team;
+  bool pool = false;
+  Tally tally;
+  std::vector<Row> creators;  // heaviest first
 };
 
 struct SiteRow {
   uint32_t site = 0;
   std::string module, team, rule, via, thread, created_by;
+  std::string holder;  // the shared structure that it lies in, else its module
+  bool pooled = false;
   bool guessed = false, unattributed = false, truncated = false;
   SiteKind kind = SiteKind::kMalloc;
   int owner_frame = -1, telling_frame = -1;  // Charge's
@@ -74,8 +85,9 @@ struct Report {
   Tally totals;
   Row unattributed;
   std::vector<Row> modules;  // without the unattributed row; heaviest first
-  std::vector<Row> teams, libraries, threads;
-  std::vector<SiteRow> sites;  // heaviest first
+  std::vector<Row> teams, libraries, threads, holders;
+  std::vector<SharedRow> shared;  // heaviest first
+  std::vector<SiteRow> sites;     // heaviest first
   std::vector<RuleSuggestion> suggestions;
   uint64_t unresolved_frames = 0;
   std::vector<std::string> warnings;

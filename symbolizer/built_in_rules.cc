@@ -20,7 +20,7 @@
 namespace cadastre {
 namespace {
 
-constexpr char kBuiltInRules[] = R"csv(prefix,module,team
+constexpr char kBuiltInRules[] = R"csv(prefix,module,team,kind
 # --- C and C++ run time ---
 lib:libc.so,platform/libc,
 lib:libc-2.,platform/libc,
@@ -480,6 +480,7 @@ org.eclipse.jetty.,platform/jetty,
 io.undertow.,platform/undertow,
 org.xnio.,platform/undertow,
 io.netty.,platform/netty,
+io.netty.buffer.PoolArena,platform/netty,,pool
 lib:libnetty_,platform/netty,
 reactor.,platform/reactor,
 io.reactivex.,platform/rxjava,

@@ -81,7 +81,11 @@ absl::Status CsvReader::CheckUtf8(uint8_t byte) {
 
 absl::Status CsvReader::TakeCharacter(uint8_t byte) {
   char c = static_cast<char>(byte);
-  if (state_ == State::kComment) return c == '\n' ? EndRecord() : absl::OkStatus();
+  if (state_ == State::kComment) {
+    if (c == '\n') return EndRecord();
+    if (take_comment_ != nullptr) field_.text += c;
+    return absl::OkStatus();
+  }
   if (state_ == State::kQuoted) {
     if (c == '"') {
       state_ = State::kAfterQuote;
@@ -153,7 +157,8 @@ void CsvReader::EndField() {
 }
 
 absl::Status CsvReader::EndRecord() {
-  bool anything = state_ != State::kRecordStart && state_ != State::kComment;
+  bool comment = state_ == State::kComment;
+  bool anything = state_ != State::kRecordStart && !comment;
   if (anything) {
     if (state_ == State::kFieldStart) BeginField();
     EndField();
@@ -164,6 +169,10 @@ absl::Status CsvReader::EndRecord() {
   state_ = State::kRecordStart;
   record_bytes_ = 0;
   carriage_return_ = false;
+  if (comment && take_comment_ != nullptr) {
+    std::string text = std::exchange(field_.text, "");
+    return take_comment_(text, record.line);
+  }
   return anything ? take_(record) : absl::OkStatus();
 }
 

@@ -17,6 +17,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,6 +43,11 @@ class CsvReader {
   // `take` is called for each record that is neither blank nor a comment; its error ends the reading.
   CsvReader(std::string file, uint64_t max_line_bytes, std::function<absl::Status(const CsvRecord&)> take);
 
+  // Called for each comment line with what follows the '#'; its error ends the reading. Not set: comments are dropped.
+  void set_take_comment(std::function<absl::Status(std::string_view text, int line)> take) {
+    take_comment_ = std::move(take);
+  }
+
   absl::Status Feed(std::string_view bytes);
   absl::Status Finish();
 
@@ -59,6 +65,7 @@ class CsvReader {
   std::string file_;
   uint64_t max_line_bytes_;
   std::function<absl::Status(const CsvRecord&)> take_;
+  std::function<absl::Status(std::string_view, int)> take_comment_;
   State state_ = State::kRecordStart;
   CsvRecord record_;
   CsvField field_;

@@ -121,6 +121,13 @@ uint64_t ElfSymbols::AddMiniDebugInfo(const ElfFile& file) {
   return inner == nullptr ? 0 : AddTable(*inner, Table::kSymtab);
 }
 
+std::vector<std::string_view> ElfSymbols::Names() const {
+  std::vector<std::string_view> names;
+  names.reserve(symbols_.size());
+  for (const Symbol& symbol : symbols_) names.push_back(NameOf(symbol));
+  return names;
+}
+
 void ElfSymbols::Sort(const std::vector<AddressRange>& executable) {
   if (!executable.empty()) {
     std::erase_if(symbols_, [&](const Symbol& symbol) {

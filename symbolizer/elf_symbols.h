@@ -35,6 +35,7 @@ class ElfSymbols {
 
   SymbolHit Find(uint64_t address) const;
   size_t size() const { return symbols_.size(); }
+  std::vector<std::string_view> Names() const;  // mangled; valid until the next Add
 
  private:
   struct Symbol {

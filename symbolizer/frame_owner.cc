@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "symbolizer/class_names.h"
 #include "symbolizer/library_names.h"
 #include "symbolizer/rule_matcher.h"
 
@@ -50,7 +51,7 @@ ImplNames SplitImpl(std::string_view function) {
 
 struct FrameOwner::State {
   std::vector<Rule> rules;
-  RuleMatcher functions, sources, libraries, library_functions, threads;
+  RuleMatcher functions, classes, sources, libraries, library_functions, threads;
   bool has_sources = false;
   // A frame's library is one of a few hundred, a frame one of a million: what can be said of a library alone is said
   // once.
@@ -79,6 +80,7 @@ FrameOwner::FrameOwner(const OwnerRules& rules) : state_(std::make_unique<State>
       switch (rule.key) {
         case RuleKey::kFunction:
           state_->functions.Add(rule.prefix, index);
+          state_->classes.Add(rule.prefix, index);
           break;
         case RuleKey::kThread:
           state_->threads.Add(rule.prefix, index);
@@ -86,7 +88,8 @@ FrameOwner::FrameOwner(const OwnerRules& rules) : state_(std::make_unique<State>
             state_->cut_threads.try_emplace(rule.prefix.substr(0, kKernelNameBytes), index);
           break;
         case RuleKey::kClass:
-          break;  // heap dumps only
+          state_->classes.Add(rule.prefix, index);
+          break;
         case RuleKey::kSource:
           state_->sources.Add(rule.prefix, index);
           state_->has_sources = true;
@@ -180,10 +183,18 @@ const Rule* FrameOwner::FindThread(const std::string& thread_name) const {
   return state_->At(state_->threads.Longest(thread_name));
 }
 
+const Rule* FrameOwner::FindClass(std::string_view class_name) const {
+  RuleMatch best;
+  for (const std::string& name : ClassNames(class_name)) {
+    RuleMatch match = state_->classes.Longest(name);
+    if (match.rule >= 0 && (match.length > best.length || best.rule < 0)) best = match;
+  }
+  return state_->At(best);
+}
+
 bool IsTransparentInStacks(const Rule& rule) {
-  if (rule.walk == RuleWalk::kTransparent) return true;
-  if (rule.kind_given) return false;
-  return rule.module == "platform" || rule.module.compare(0, 9, "platform/") == 0;
+  if (rule.walk != RuleWalk::kOwner) return true;
+  return !rule.kind_given && IsPlatformModule(rule.module);
 }
 
 }  // namespace cadastre

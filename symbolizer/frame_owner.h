@@ -11,6 +11,8 @@
 //              (librocksdbjni123.so is librocksdbjni.so). NAME$ is the whole name, NAME!PREFIX functions of that
 //              library alone; a user's rule for a whole library beats built-in rules about its functions
 // Rust's "<acme::Index as core::fmt::Display>::fmt" is matched by its type, then by its trait.
+//   class:     prefix of a heap class's name; so are prefixes of functions. Names are understood in every spelling:
+//              "[B" is "byte[]", "a/b/C$1" is "a.b.C$1"; "com.acme.Foo." (the methods of a class) owns its objects too
 // An unresolved frame ("libfoo.so+0x12") matches no function rule.
 // Thread-safety: const after construction; Find may be called from many threads.
 //
@@ -23,6 +25,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "symbolizer/owner_rules.h"
 #include "symbolizer/profile.h"
@@ -37,15 +40,19 @@ class FrameOwner {
   // The winning rule, or nullptr. The pointer stays valid while this object lives.
   const Rule* Find(const Frame& frame) const;
   const Rule* FindThread(const std::string& thread_name) const;  // `thread:` rules
+  const Rule* FindClass(std::string_view class_name) const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// True where a rule is walked past while an owner is looked for: kind transparent, or module "platform" or
-// "platform/...".
+// True where a rule is walked past while an owner is looked for: kind transparent, container or pool, or without a kind
+// a platform module.
 bool IsTransparentInStacks(const Rule& rule);
+
+// A heap class's name as the source spells it: "[B" is "byte[]", "a/b/C$1" is "a.b.C$1".
+std::string SourceClassName(std::string_view class_name);
 
 }  // namespace cadastre
 

@@ -72,6 +72,7 @@ int Main(int argc, char** argv, cadastre::Invocation* invocation) {
   cadastre::AddDoctorCommand(app, invocation);
   cadastre::AddControlCommands(app, invocation);
   cadastre::AddRulesCommand(app, invocation);
+  cadastre::AddRollupCommand(app, invocation);
   app.add_subcommand("help", "help on a command");
   std::vector<std::string> arguments = TakeTarget(app, {argv + 1, argv + argc}, invocation);
   if (!arguments.empty() && arguments[0] == "help") {

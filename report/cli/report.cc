@@ -11,7 +11,8 @@
 namespace cadastre {
 namespace {
 
-constexpr GroupBy kGroups[] = {GroupBy::kModule, GroupBy::kTeam, GroupBy::kLibrary, GroupBy::kSite, GroupBy::kThread};
+constexpr GroupBy kGroups[] = {GroupBy::kModule, GroupBy::kTeam,   GroupBy::kLibrary,
+                               GroupBy::kSite,   GroupBy::kThread, GroupBy::kHolder};
 constexpr Metric kMetrics[] = {Metric::kLive, Metric::kAllocated, Metric::kCount, Metric::kPeak};
 
 template <typename Values, typename NameOf>
@@ -64,7 +65,9 @@ void AddReportCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<ReportCommand>();
   CLI::App* command = app.add_subcommand("report", "owner tables: who owns the native memory");
   command->add_option("P", options->profile, "profile, PID, or one with @LABEL")->required();
-  command->add_option("--by", options->by, "module (default), team, library, site or thread")
+  command
+      ->add_option("--by", options->by,
+                   "module (default), team, library, site, thread or holder (who has it, not who created it)")
       ->check(OneOf(NamesOf(kGroups, GroupName)));
   options->metric_option = command->add_option("--metric", options->metric, "live (default), allocated, count or peak")
                                ->check(OneOf(NamesOf(kMetrics, MetricName)));

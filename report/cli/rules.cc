@@ -1,15 +1,16 @@
-// `cadastre rules lint|explain|init|default`.
+// `cadastre rules lint|explain|init|default`; the other two have files of their own.
+#include "report/cli/rules.h"
+
 #include <algorithm>
+#include <iostream>
 #include <map>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
-#include "report/cli/command.h"
-#include "report/function_name.h"
+#include "report/csv_cell.h"
+#include "report/rules_explain.h"
+#include "report/rules_lint.h"
 #include "report/text_table.h"
 #include "symbolizer/frame_owner.h"
 
@@ -18,107 +19,76 @@ namespace {
 
 struct RulesCommand {
   std::string rules, profile;
-  std::vector<std::string> words;
+  std::vector<std::string> words, profiles;
 };
-
-const char* Marker(RuleKey key) {
-  static constexpr const char* kMarkers[] = {"", "lib:", "src:", "class:", "thread:"};
-  return kMarkers[static_cast<int>(key)];
-}
-
-std::string Cell(const std::string& text) {
-  bool plain = text.find_first_of(",\"\r\n") == std::string::npos && !absl::StartsWith(text, "#");
-  return plain ? text : absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
-}
-
-std::string Line(const Rule& rule) {
-  static constexpr const char* kWalks[] = {"owner", "transparent", "container"};
-  return absl::StrCat(Cell(absl::StrCat(Marker(rule.key), rule.prefix)), ",", Cell(rule.module), ",", Cell(rule.team),
-                      ",", kWalks[static_cast<int>(rule.walk)]);
-}
 
 int Default() {
   std::string out = "prefix,module,team,kind\n";
-  for (const Rule& rule : BuiltInRules()) absl::StrAppend(&out, Line(rule), "\n");
+  for (const Rule& rule : BuiltInRules()) {
+    absl::StrAppend(&out, CsvCell(RulePrefixText(rule)), ",", CsvCell(rule.module), ",", CsvCell(rule.team), ",",
+                    RuleWalkName(rule.walk), "\n");
+  }
   return Print(out);
 }
 
-// What is legal and still not what was meant.
-int Lint(const RulesCommand& command) {
-  std::string path = command.words.empty() ? command.rules : command.words[0];
-  absl::StatusOr<OwnerRules> found = FindOwnerRules(path);
-  if (!found.ok()) return Fail(found.status());
-  if (found->path.empty()) return Fail("no rules file: name one, set $CADASTRE_RULES, or write ./owners.csv");
-  std::string out;
-  std::map<std::string, const Rule*> first;
-  std::map<std::string, std::map<std::string, const Rule*>> teams;  // module → team → a rule that says so
-  int faults = 0, rules = 0;
-  for (const Rule& rule : found->rules) {
-    if (rule.built_in) continue;
-    rules++;
-    std::string where = absl::StrCat(rule.file, ":", rule.line, ": ");
-    std::string key = absl::StrCat(Marker(rule.key), rule.prefix);
-    auto [entry, fresh] = first.emplace(key, &rule);
-    if (!fresh) {
-      faults++;
-      bool same =
-          entry->second->module == rule.module && entry->second->team == rule.team && entry->second->walk == rule.walk;
-      absl::StrAppend(&out, where, "prefix ", key,
-                      same ? " stands here again, first on line " : " is never reached: the rule on line ",
-                      entry->second->line, same ? "\n" : absl::StrCat(" (", entry->second->module, ") comes first\n"));
-    }
-    teams[rule.module].emplace(rule.team, &rule);
+// Adds the places of the rules that a profile's frames and threads fall to.
+absl::Status CollectMatched(const std::string& profile, const std::string& rules_path,
+                            absl::flat_hash_set<std::string>* matched) {
+  absl::StatusOr<std::unique_ptr<LoadedProfile>> loaded = LoadProfile(profile, rules_path);
+  if (!loaded.ok()) return loaded.status();
+  LoadedProfile& input = **loaded;
+  FrameOwner owner(input.rules);
+  auto add = [&](const Rule* rule) {
+    if (rule != nullptr && !rule->built_in) matched->insert(RulePlace(*rule));
+  };
+  for (uint64_t raw : input.attribution->DistinctFrames()) {
+    for (const Frame& frame : input.symbolizer->Resolve(raw)) add(owner.Find(frame));
   }
-  for (const auto& [module, named] : teams) {
-    if (named.size() < 2) continue;
-    faults++;
-    std::string list;
-    for (const auto& [team, rule] : named)
-      absl::StrAppend(&list, list.empty() ? "" : ", ", team.empty() ? "(none)" : team, " on line ", rule->line);
-    absl::StrAppend(&out, found->path, ": module ", module, " has several teams: ", list, "\n");
-  }
-  absl::StrAppend(&out, found->path, ": ", rules, rules == 1 ? " rule, " : " rules, ",
-                  faults == 0   ? "no fault"
-                  : faults == 1 ? "1 fault"
-                                : absl::StrCat(faults, " faults"),
-                  "\n");
-  int printed = Print(out);
-  return printed != kExitDone ? printed : faults == 0 ? kExitDone : kExitFailed;
+  for (const Thread& thread : input.profile.threads) add(owner.FindThread(thread.name));
+  return absl::OkStatus();
 }
 
-// "lib:/usr/lib/libz.so.1", "src:services/x.cc", "thread:worker-1", or a function.
-std::string ExplainOne(const FrameOwner& owner, const std::string& text) {
-  Frame frame;
-  absl::string_view rest = text;
-  const Rule* rule;
-  if (absl::ConsumePrefix(&rest, "thread:")) {
-    rule = owner.FindThread(std::string(rest));
-  } else {
-    if (absl::ConsumePrefix(&rest, "lib:")) {
-      frame.library = std::string(rest);
-    } else if (absl::ConsumePrefix(&rest, "src:")) {
-      frame.file = std::string(rest);
-    } else {
-      frame.function = text;
-      frame.resolved = true;
-      frame.java = !absl::StrContains(text, "::") && !absl::StrContains(text, "(") && absl::StrContains(text, ".");
+int Lint(const RulesCommand& command) {
+  absl::StatusOr<OwnerRules> found = FindOwnerRules(command.words.empty() ? command.rules : command.words[0]);
+  if (!found.ok()) return Fail(found.status());
+  if (found->path.empty()) return Fail("no rules file: name one, set $CADASTRE_RULES, or write ./owners.csv");
+  std::vector<LintFault> faults = LintRules(found->rules);
+  if (!command.profiles.empty()) {
+    absl::flat_hash_set<std::string> matched;
+    for (const std::string& profile : command.profiles) {
+      if (absl::Status status = CollectMatched(profile, found->path, &matched); !status.ok()) return Fail(status);
     }
-    rule = owner.Find(frame);
+    std::vector<LintFault> unmatched = LintUnmatched(found->rules, matched);
+    faults.insert(faults.end(), unmatched.begin(), unmatched.end());
   }
-  if (rule == nullptr) return absl::StrCat(text, ": no rule matches\n");
-  return absl::StrCat(text, ": ", rule->module, rule->team.empty() ? "" : absl::StrCat(" (", rule->team, ")"), " by ",
-                      rule->built_in ? "the built-in rule " : absl::StrCat(rule->file, ":", rule->line, " "),
-                      Marker(rule->key), rule->prefix,
-                      IsTransparentInStacks(*rule) ? ", walked past while an owner is looked for" : "", "\n");
+  std::string out;
+  for (const LintFault& fault : faults)
+    absl::StrAppend(&out, SafeText(absl::StrCat(fault.place, ": ", fault.what)), "\n");
+  auto rules = std::count_if(found->rules.begin(), found->rules.end(), [](const Rule& rule) { return !rule.built_in; });
+  absl::StrAppend(&out, found->path, ": ", rules, rules == 1 ? " rule, " : " rules, ",
+                  faults.empty()       ? "no fault"
+                  : faults.size() == 1 ? "1 fault"
+                                       : absl::StrCat(faults.size(), " faults"),
+                  "\n");
+  int printed = Print(out);
+  return printed != kExitDone ? printed : faults.empty() ? kExitDone : kExitFailed;
 }
 
 int Explain(const RulesCommand& command) {
   absl::StatusOr<OwnerRules> rules = FindOwnerRules(command.rules);
   if (!rules.ok()) return Fail(rules.status());
-  FrameOwner owner(*rules);
-  std::string out;
-  for (const std::string& word : command.words) out += ExplainOne(owner, word);
-  return Print(out);
+  std::vector<std::string> lines = command.words, frames;
+  if (lines.size() == 1 && lines[0] == "-") {
+    lines.clear();
+    for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
+  }
+  for (const std::string& line : lines) {
+    std::vector<std::string> pasted = FramesOfPastedStack(line);
+    frames.insert(frames.end(), pasted.begin(), pasted.end());
+  }
+  if (frames.empty()) return Fail("no frame to explain");
+  for (std::string& frame : frames) frame = SafeText(frame);
+  return Print(frames.size() == 1 ? ExplainFrame(*rules, frames[0]) : ExplainStack(*rules, frames));
 }
 
 // A starter file: one rule for each guessed owner and each unattributed prefix, heaviest first.
@@ -128,49 +98,67 @@ int Init(const RulesCommand& command) {
   LoadedProfile& input = **loaded;
   Report report =
       BuildReport(input.profile, input.rules, input.attribution.get(), input.symbolizer.get(), ReportOptions{});
-  std::map<std::string, uint64_t> weights;
+  struct Weight {
+    uint64_t live_bytes = 0, allocated_bytes = 0;
+  };
+  std::map<std::string, Weight> weights;
   for (const SiteRow& row : report.sites) {
     std::string prefix;
     if (row.guessed && row.owner_frame >= 0) prefix = PrefixForFrame(*report.FramesOf(row)[row.owner_frame]);
     if (row.unattributed) prefix = input.attribution->SuggestedPrefix(row.site);
-    if (!prefix.empty()) weights[prefix] += row.tally.live_bytes + row.tally.allocated_bytes;
+    if (prefix.empty()) continue;
+    weights[prefix].live_bytes += row.tally.live_bytes;
+    weights[prefix].allocated_bytes += row.tally.allocated_bytes;
   }
-  std::vector<std::pair<uint64_t, std::string>> order;
-  for (const auto& [prefix, weight] : weights) order.emplace_back(weight, prefix);
-  std::sort(order.begin(), order.end(),
-            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  std::vector<std::pair<std::string, Weight>> order(weights.begin(), weights.end());
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::make_pair(a.second.live_bytes, a.second.allocated_bytes) >
+           std::make_pair(b.second.live_bytes, b.second.allocated_bytes);
+  });
   std::string out =
       "# Who owns which code. Longest prefix wins. Put the team's name for TEAM; rename modules as you "
       "like.\nprefix,module,team\n";
-  for (const auto& [weight, prefix] : order) {
-    std::string module = prefix;
-    for (const char* marker : {"lib:", "src:"}) {
-      if (absl::StartsWith(module, marker)) module = module.substr(4);
-    }
-    module = absl::StrReplaceAll(module, {{"::", "."}});
-    while (!module.empty() && module.back() == '.') module.pop_back();
-    absl::StrAppend(&out, Cell(prefix), ",", Cell(SafeText(module)), ",TEAM\n");
-  }
+  for (const auto& [prefix, weight] : order)
+    absl::StrAppend(&out, CsvCell(prefix), ",", CsvCell(SafeText(ModuleNameOf(prefix))), ",TEAM\n");
   return Print(out);
 }
 
 }  // namespace
 
+std::string ModuleNameOf(std::string prefix) {
+  for (const char* marker : {"lib:", "src:"}) {
+    if (absl::StartsWith(prefix, marker)) prefix = prefix.substr(4);
+  }
+  prefix = absl::StrReplaceAll(prefix, {{"::", "."}});
+  while (!prefix.empty() && (prefix.back() == '.' || prefix.back() == '$' || prefix.back() == '/')) prefix.pop_back();
+  return prefix;
+}
+
 void AddRulesCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<RulesCommand>();
-  CLI::App* rules = app.add_subcommand("rules", "owner rules: lint, explain, init, default");
+  CLI::App* rules = app.add_subcommand("rules", "owner rules: lint, explain, init, import, coverage, default");
   rules->require_subcommand(1);
   CLI::App* lint = rules->add_subcommand("lint", "checks a rules file; exit 1 if it has a fault");
   lint->add_option("FILE", options->words, "rules file (default: $CADASTRE_RULES, then ./owners.csv)")->expected(0, 1);
   lint->add_option("--rules", options->rules, "the same");
-  lint->footer("Example: cadastre rules lint owners.csv");
+  lint->add_option("--profile", options->profiles, "also tells the rules that nothing in these profiles matched");
+  lint->footer("Example: cadastre rules lint owners.csv --profile nightly.cad");
   lint->callback([=] { invocation->status = Lint(*options); });
-  CLI::App* explain = rules->add_subcommand("explain", "says which rule a frame falls to, and why");
-  explain->add_option("FRAME", options->words, "a function, lib:FILE, src:PATH or thread:NAME")->required();
+  CLI::App* explain = rules->add_subcommand("explain", "says which rule a frame or a stack falls to, and why");
+  explain
+      ->add_option(
+          "FRAME", options->words,
+          "a frame as reports print it (a function, with (LIBRARY) or (FILE:LINE) behind it), lib:FILE, src:PATH, "
+          "class:NAME or thread:NAME; several, leaf first, are a stack, and so are \"a < b\" and \"root;...;leaf\"; "
+          "- reads frames from stdin, one a line")
+      ->required();
   explain->add_option("--rules", options->rules, "rules file");
-  explain->footer("Example: cadastre rules explain --rules owners.csv 'acme::billing::Writer::Grow()' lib:libz.so.1");
+  explain->footer(
+      "Examples: cadastre rules explain 'os::malloc (libjvm.so)'\n"
+      "          cadastre rules explain 'main;acme::billing::Load;deflateInit2_'");
   explain->callback([=] { invocation->status = Explain(*options); });
-  CLI::App* init = rules->add_subcommand("init", "writes a starter rules file from what a profile has no owner for");
+  CLI::App* init =
+      rules->add_subcommand("init", "writes a starter rules file from what a profile has no owner for, by bytes");
   init->add_option("P", options->profile, "profile, PID, or one with @LABEL")->required();
   init->add_option("--rules", options->rules, "rules that are there already");
   init->footer("Example: cadastre rules init pay.cad > owners.csv");
@@ -178,6 +166,8 @@ void AddRulesCommand(CLI::App& app, Invocation* invocation) {
   CLI::App* builtin = rules->add_subcommand("default", "prints the built-in rules");
   builtin->footer("Example: cadastre rules default | grep zip");
   builtin->callback([=] { invocation->status = Default(); });
+  AddRulesCoverageCommand(*rules, invocation);
+  AddRulesImportCommand(*rules, invocation);
 }
 
 }  // namespace cadastre

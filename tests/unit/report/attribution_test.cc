@@ -157,5 +157,34 @@ TEST_CASE("The library that asked for memory is the first that is not plumbing",
   CHECK(fixture.attribution().LibraryOf(plumbing) == "libc.so.6");
 }
 
+TEST_CASE("What lies in a container is charged to who created it, and the container is known", "[attribution]") {
+  ReportFixture fixture(
+      "billing::,billing,payments\nplatform::Cache::,platform,core,container\nacme::Pool::,pools,core,pool\n");
+  uint32_t site = fixture.AddSite({kLibc, "platform::Cache::Put@/opt/app", "billing::Load@/opt/app"});
+  uint32_t both =
+      fixture.AddSite({"acme::Pool::Get@/opt/app", "platform::Cache::Put@/opt/app", "billing::Load@/opt/app"});
+  uint32_t pool = fixture.AddSite({"acme::Pool::Get@/opt/app", "billing::Load@/opt/app"});
+  uint32_t own = fixture.AddSite({kLibc, "acme::Pool::Get@/opt/app"});
+  uint32_t unowned = fixture.AddSite({kLibc, "acme::Pool::Get@/opt/app", "stranger@/opt/app"});
+  uint32_t below = fixture.AddSite({kLibc, "billing::Load@/opt/app", "platform::Cache::Put@/opt/app"});
+  Attribution& attribution = fixture.attribution();
+  CHECK(attribution.ChargeOf(site, 0).module == "billing");
+  REQUIRE(attribution.ContainerOf(site).rule != nullptr);
+  CHECK(attribution.ContainerOf(site).rule->module == "platform");
+  CHECK_FALSE(attribution.ContainerOf(site).pooled);
+  // A cache that keeps its entries in a pool holds them; they are pooled all the same.
+  REQUIRE(attribution.ContainerOf(both).rule != nullptr);
+  CHECK(attribution.ContainerOf(both).rule->module == "platform");
+  CHECK(attribution.ContainerOf(both).pooled);
+  REQUIRE(attribution.ContainerOf(pool).rule != nullptr);
+  CHECK(attribution.ContainerOf(pool).rule->module == "pools");
+  CHECK(attribution.ChargeOf(pool, 0).module == "billing");
+  // Nobody created it: it is the container's.
+  CHECK(attribution.ChargeOf(own, 0).module == "pools");
+  CHECK(attribution.ChargeOf(unowned, 0).kind == ChargeKind::kUnattributed);
+  // What the owner's callers keep in containers is not where this lies.
+  CHECK(attribution.ContainerOf(below).rule == nullptr);
+}
+
 }  // namespace
 }  // namespace cadastre

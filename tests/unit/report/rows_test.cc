@@ -202,5 +202,47 @@ TEST_CASE("Unattributed memory brings rules to add, the heaviest first", "[rows]
   CHECK(report.suggestions[1].prefix == "a::");
 }
 
+// A platform's cache holds entries that three modules created; one of them holds an index of its own.
+TEST_CASE("A shared cache: 70, 25 and 5 by creator; 70 and 30 by holder", "[rows]") {
+  ReportFixture fixture(
+      "billing::,billing,payments\nsearch::,search,discovery\nauth::,auth,identity\n"
+      "platform::Cache::,platform,core,container\n");
+  auto add = [&](const std::vector<std::string>& frames, uint64_t bytes) {
+    fixture.AddLive(fixture.AddSite(frames), bytes, bytes);
+  };
+  add({"platform::Cache::Put@/opt/app", "billing::Load@/opt/app"}, 40);
+  add({"platform::Cache::Put@/opt/app", "search::Load@/opt/app"}, 25);
+  add({"platform::Cache::Put@/opt/app", "auth::Load@/opt/app"}, 5);
+  add({"billing::InvoiceIndex::Add@/opt/app"}, 30);
+  Report report = fixture.Build();
+  auto live = [](const std::vector<Row>& rows) {
+    std::string text;
+    for (const Row& row : rows) text += row.name + " " + std::to_string(row.tally.live_bytes) + "\n";
+    return text;
+  };
+  CHECK(live(report.modules) == "billing 70\nsearch 25\nauth 5\n");
+  CHECK(live(report.holders) == "platform 70\nbilling 30\n");
+  REQUIRE(report.shared.size() == 1);
+  CHECK(report.shared[0].holder == "platform");
+  CHECK(live(report.shared[0].creators) == "billing 40\nsearch 25\nauth 5\n");
+  CHECK(report.method.find("by allocation site") != std::string::npos);
+  ReportOptions options;
+  options.by = GroupBy::kHolder;
+  CHECK(fixture.Build(options).method.find("by holder") != std::string::npos);
+}
+
+TEST_CASE("Pieces of a pool are their first requester's and marked", "[rows]") {
+  ReportFixture fixture("billing::,billing,payments\nacme::Pool::,pools,core,pool\n");
+  fixture.AddLive(fixture.AddSite({"acme::Pool::Get@/opt/app", "billing::Load@/opt/app"}), 16, 16);
+  fixture.AddLive(fixture.AddSite({"billing::Load@/opt/app"}), 4, 4);
+  Report report = fixture.Build();
+  REQUIRE(report.modules.size() == 1);
+  CHECK(report.modules[0].tally.live_bytes == 20);
+  CHECK(report.modules[0].pooled_bytes == 16);
+  CHECK(report.modules[0].via == "pools");
+  REQUIRE(report.shared.size() == 1);
+  CHECK(report.shared[0].pool);
+}
+
 }  // namespace
 }  // namespace cadastre

@@ -172,7 +172,48 @@ TEST_CASE("Platform modules are transparent unless their kind says otherwise", "
   CHECK_FALSE(IsTransparentInStacks(rules.rules[2]));
   CHECK(IsTransparentInStacks(rules.rules[3]));
   CHECK_FALSE(IsTransparentInStacks(rules.rules[4]));
-  CHECK_FALSE(IsTransparentInStacks(rules.rules[5]));
+  CHECK(IsTransparentInStacks(rules.rules[5]));
+}
+
+TEST_CASE("Classes of the heap are known in every spelling, by class rules and by those of their functions",
+          "[frame_owner]") {
+  OwnerRules rules = RulesOf(
+      "com.acme.billing.,billing,t\n"
+      "class:com.acme.billing.Cache,cache,t,container\n"
+      "com.acme.shop.Cart.,cart,t\n"
+      "class:byte[],bytes,t\n"
+      "class:[C,chars,t\n"
+      "class:[[,nested,t\n"
+      "a.b.,ab,t\n"
+      "src:com,source,t\n");
+  FrameOwner owner(rules);
+  auto module = [&](const char* name) {
+    const Rule* rule = owner.FindClass(name);
+    return rule == nullptr ? std::string("-") : rule->module;
+  };
+  CHECK(module("com.acme.billing.Invoice") == "billing");
+  CHECK(module("com/acme/billing/Invoice$Line") == "billing");
+  CHECK(module("[Lcom.acme.billing.Invoice;") == "billing");
+  CHECK(module("com.acme.billing.Invoice[][]") == "billing");
+  CHECK(module("com.acme.billing.CacheEntry") == "cache");
+  CHECK(module("com.acme.shop.Cart") == "cart");
+  CHECK(module("com.acme.shop.Cart[]") == "cart");
+  CHECK(module("com.acme.shop.Cartoon") == "-");
+  for (const char* bytes : {"[B", "byte[]"}) CHECK(module(bytes) == "bytes");
+  for (const char* chars : {"[C", "char[]"}) CHECK(module(chars) == "chars");
+  for (const char* nested : {"[[I", "int[][]", "[[Lx.Y;", "x/Y[][]"}) CHECK(module(nested) == "nested");
+  CHECK(module("a/b/C$1") == "ab");
+  CHECK(module("a.b.C$$Lambda/0x00007f12") == "ab");
+  CHECK(module("byte") == "-");
+  CHECK(module("[") == "-");
+  CHECK(module("") == "-");
+}
+
+TEST_CASE("Containers and pools are walked past, whatever their module is called", "[frame_owner]") {
+  OwnerRules rules = RulesOf("a,cache,t,container\nb,platform,t,pool\nc,platform,t,owner\n");
+  CHECK(IsTransparentInStacks(rules.rules[0]));
+  CHECK(IsTransparentInStacks(rules.rules[1]));
+  CHECK_FALSE(IsTransparentInStacks(rules.rules[2]));
 }
 
 }  // namespace

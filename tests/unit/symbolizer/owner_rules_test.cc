@@ -106,7 +106,7 @@ TEST_CASE("Every mistake is named with line and column", "[owner_rules]") {
   CHECK(ErrorOf("prefix,module,team\nlib:,b,c\n") == "owners.csv:2:1: empty prefix");
   CHECK(ErrorOf("prefix,module,team\na,,c\n") == "owners.csv:2:3: empty module");
   CHECK(ErrorOf("prefix,module,team,kind\na,b,c,glass\n") ==
-        "owners.csv:2:7: unknown kind 'glass'; known are owner, transparent and container");
+        "owners.csv:2:7: unknown kind 'glass'; known are owner, transparent, container and pool");
   CHECK(ErrorOf("prefix,module,team\na,b,c\nx,\"y\nz") == "owners.csv:3:3: unterminated quote");
   CHECK(ErrorOf("prefix,module,team\na,b\"c,d\n") ==
         "owners.csv:2:4: quote inside an unquoted field; put the whole field in quotes and write \"\"");
@@ -179,6 +179,56 @@ TEST_CASE("The built-in rules are whole, all platform, and say each prefix once"
     CHECK(seen.emplace(static_cast<int>(rule.key), rule.prefix).second);
   }
   CHECK(seen.size() > 400);
+}
+
+std::string IncludeError(const std::string& directory, const std::string& name) {
+  absl::StatusOr<std::vector<Rule>> rules = ReadOwnerRules(directory + "/" + name);
+  return rules.ok() ? "no error" : std::string(rules.status().message());
+}
+
+void WriteFile(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+TEST_CASE("An include stands for the rules of another file, relative to the one that names it", "[owner_rules]") {
+  TemporaryDirectory directory;
+  const std::string& path = directory.path();
+  REQUIRE(mkdir((path + "/teams").c_str(), 0700) == 0);
+  REQUIRE(mkdir((path + "/teams/web").c_str(), 0700) == 0);
+  WriteFile(path + "/owners.csv",
+            "prefix,module,team\na::,a,t\n#include teams/billing.csv \r\n# include nothing.csv\n#included\nz::,z,t\n");
+  WriteFile(path + "/teams/billing.csv", "#include web/web.csv\nprefix,module,team\nb::,b,t\n");
+  WriteFile(path + "/teams/web/web.csv", "\xef\xbb\xbfteam,module,prefix\nt,w,w::\n");
+  absl::StatusOr<std::vector<Rule>> rules = ReadOwnerRules(path + "/owners.csv");
+  INFO(rules.status().ToString());
+  REQUIRE(rules.ok());
+  std::string places;
+  for (const Rule& rule : *rules) places += RulePlace(rule) + " " + RulePrefixText(rule) + "\n";
+  CHECK(places == "owners.csv:2 a::\nteams/web/web.csv:2 w::\nteams/billing.csv:3 b::\nowners.csv:6 z::\n");
+}
+
+TEST_CASE("An include that cannot be followed is an error of the line that names it", "[owner_rules]") {
+  TemporaryDirectory directory;
+  const std::string& path = directory.path();
+  const std::string header = "prefix,module,team\n";
+  WriteFile(path + "/missing.csv", header + "#include nosuch.csv\n");
+  CHECK(IncludeError(path, "missing.csv") ==
+        path + "/missing.csv:2:1: includes " + path + "/nosuch.csv: cannot open: No such file or directory");
+  WriteFile(path + "/directory.csv", header + "\n#include .\n");
+  CHECK(IncludeError(path, "directory.csv") ==
+        path + "/directory.csv:3:1: includes " + path + "/.: cannot read: Is a directory");
+  WriteFile(path + "/self.csv", header + "#include self.csv\n");
+  CHECK(IncludeError(path, "self.csv") == path + "/self.csv:2:1: includes " + path + "/self.csv, which is in already");
+  WriteFile(path + "/one.csv", header + "#include two.csv\n");
+  WriteFile(path + "/two.csv", header + "a::,a,t\n#include ./one.csv\n");
+  CHECK(IncludeError(path, "one.csv") == path + "/two.csv:3:1: includes " + path + "/./one.csv, which is in already");
+  WriteFile(path + "/outer.csv", header + "#include inner.csv\n");
+  WriteFile(path + "/inner.csv", header + "b::,b\n");
+  CHECK(IncludeError(path, "outer.csv") == path + "/inner.csv:2:6: missing column 'team'");
+  for (int i = 0; i < 40; i++) {
+    WriteFile(path + "/deep" + std::to_string(i) + ".csv", header + "#include deep" + std::to_string(i + 1) + ".csv\n");
+  }
+  CHECK(IncludeError(path, "deep0.csv") ==
+        path + "/deep32.csv:2:1: includes " + path + "/deep33.csv: deeper than 32 files");
+  CHECK(ErrorOf(header + "#include other.csv\n") == "owners.csv:2:1: nothing can be included here");
 }
 
 }  // namespace

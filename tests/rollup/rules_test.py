@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""`cadastre rules`: what lint finds, what explain says, what coverage misses, what import makes of CODEOWNERS.
+
+Exists because rules decide who is asked about memory: a rule that is quietly dead, or a package that nobody owns, is found here or in
+production. Every case is a function below; all run, all failures are printed.
+"""
+import argparse
+import io
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import target  # noqa: E402
+
+HEADER = "prefix,module,team\n"
+
+arguments = None
+scratch = None
+problems = []
+
+
+def expect(condition, message):
+    if not condition:
+        problems.append(message)
+
+
+def write(name, content):
+    path = os.path.join(scratch, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def rules(*words, stdin=""):
+    process = subprocess.run([arguments.cadastre, "rules", *words], cwd=scratch, env=target.clean_environment(), input=stdin.encode(),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    return process.returncode, process.stdout.decode(), process.stderr.decode()
+
+
+def lint(content):
+    status, stdout, stderr = rules("lint", write("owners.csv", content))
+    expect(stderr == "", f"lint: {stderr}")
+    lines = stdout.splitlines()
+    expect(status == (1 if len(lines) > 1 else 0), f"lint: exit {status} for {lines}")
+    return lines[:-1]
+
+
+def lint_finds_each_fault_with_its_line():
+    for what, content, faults in (
+            ("none", HEADER + "a::,a,t\nlib:libb,b,t\nsrc:x/y/,c,t\nsrc:x/z.cc,d,t\nthread:w,e,t\nbilling_,f,t\ncom.acme.Invoice,g,t\n", []),
+            ("the same again", HEADER + "a::,a,t\na::,a,t\n", ["owners.csv:3: prefix a:: stands here again, first at owners.csv:2"]),
+            ("two owners", HEADER + "a::,a,t\na::,b,t\n", ["owners.csv:3: prefix a:: is never reached: the rule at owners.csv:2 (a) comes first"]),
+            ("inside a name", HEADER + "com.acme.bill,b,t\n",
+             ["owners.csv:2: prefix com.acme.bill ends inside a name and also catches com.acme.billx; write com.acme.bill."]),
+            ("inside a namespace", HEADER + "acme::bill,b,t\n",
+             ["owners.csv:2: prefix acme::bill ends inside a name and also catches acme::billx; write acme::bill::"]),
+            ("inside a directory", HEADER + "src:services/bill,b,t\n",
+             ["owners.csv:2: prefix src:services/bill ends inside a name and also catches src:services/billx; write src:services/bill/"]),
+            ("a longer twin", HEADER + "com.acme.bill,b,t\ncom.acme.bill.,c,t\n",
+             ["owners.csv:2: prefix com.acme.bill has only names such as com.acme.billx left: com.acme.bill. at owners.csv:3 is longer and has the "
+              "rest"]),
+            ("several teams", HEADER + "a::,m,t1\nb::,m,t2\n", ["owners.csv:3: module m has several teams: t1 at owners.csv:2, t2 at owners.csv:3"]),
+            ("a team spelt in two ways", HEADER + "a::,a,Data Platform\nb::,b,data-platform\nc::,c,data-platform\n",
+             ["owners.csv:3: team data-platform is spelt Data Platform at owners.csv:2"]),
+            ("platform by accident", HEADER + "com.acme.core.,platform,core\n",
+             ["owners.csv:2: module platform is walked past, so com.acme.core. owns nothing in a stack; if that is meant, say so by the kind "
+              "transparent (or owner, or container)"]),
+            ("the platform in other words", HEADER + "com.acme.core.,Platform,core\n",
+             ["owners.csv:2: module Platform is not the platform's: only platform and platform/... are"]),
+            ("the platform itself", HEADER + "java.util.,platform,\nlib:libz.so,platform/zlib,\n", []),
+            ("the platform, meant", "prefix,module,team,kind\ncom.acme.core.,platform,core,transparent\n", [])):
+        found = lint(content)
+        expect(found == faults, f"lint, {what}: {found}")
+    write("teams/b.csv", HEADER + "a::,b,t\n")
+    found = lint(HEADER + "a::,a,t\n#include teams/b.csv\n")
+    expect(found == ["teams/b.csv:2: prefix a:: is never reached: the rule at owners.csv:2 (a) comes first"], f"lint, included: {found}")
+
+
+def explain_names_the_winner_and_every_candidate():
+    write("owners.csv", "prefix,module,team,kind\ncom.acme.,acme,core,\ncom.acme.billing.,billing,payments,\ncom.acme.billing.,late,x,\n"
+          "acme::Cache::,cache,core,container\nlib:libbilling.so,billing.native,payments,\nclass:byte[],bytes,core,\nthread:http-,web,web,\n"
+          "src:billing/,billing.src,payments,\n")
+    for frame, words in (
+            ("com.acme.billing.Invoice.add", ["billing (payments) by owners.csv:3 com.acme.billing.",
+                                              "not acme (core) by owners.csv:2 com.acme.: shorter",
+                                              "not late (x) by owners.csv:4 com.acme.billing.: the same prefix, further down"]),
+            ("os::malloc", ["no rule matches", "in libjvm.so it would be platform/jvm.os by the built-in rule lib:libjvm.so!os::"]),
+            ("os::malloc (libjvm.so)", ["platform/jvm.os by the built-in rule lib:libjvm.so!os::", "not platform/jvm by the built-in rule lib:libjvm.so: shorter"]),
+            ("libjvm.so!os::malloc", ["platform/jvm.os by the built-in rule lib:libjvm.so!os::"]),
+            ("deflateInit2_ (libz.so.1)", ["platform/zlib by the built-in rule lib:libz.so, walked past"]),
+            ("com.acme.Shop.run (Shop.java:8)", ["acme (core) by owners.csv:2"]),
+            ("std::vector<int> acme::Cache::Put(int) const", ["platform/libstdc++"]),
+            ("acme::Cache::Put(int)", ["cache (core) by owners.csv:5 acme::Cache::, a container"]),
+            ("f (billing/x.cc:3)", ["billing.src (payments) by owners.csv:9"]),
+            ("lib:/opt/libbilling.so.2", ["billing.native (payments) by owners.csv:6"]),
+            ("class:[B", ["bytes (core) by owners.csv:7 class:byte[]"]),
+            ("thread:http-nio-8080", ["web (web) by owners.csv:8"]),
+            ("nobody_knows", ["nobody_knows: no rule matches\n"])):
+        status, stdout, stderr = rules("explain", frame)
+        expect(status == 0 and stderr == "", f"explain {frame}: exit {status}, {stderr}")
+        for word in words:
+            expect(word in stdout, f"explain {frame} lacks {word!r}:\n{stdout}")
+
+
+def explain_walks_whole_stacks():
+    stack = ("  malloc (libc.so.6): platform/libc by the built-in rule lib:libc.so, walked past while an owner is looked for\n"
+             "  acme::Cache::Put: cache (core) by owners.csv:5 acme::Cache::, a container: walked past while who created what lies in it is looked for\n"
+             "* com.acme.billing.Load.run: billing (payments) by owners.csv:3 com.acme.billing.\n"
+             "  main: no rule matches\n"
+             "charged to billing (payments) by owners.csv:3 com.acme.billing., via cache, held by cache\n")
+    frames = ["malloc (libc.so.6)", "acme::Cache::Put", "com.acme.billing.Load.run", "main"]
+    for what, words, stdin in (("arguments", frames, ""), ("collapsed", [";".join(reversed(frames)) + " 42"], ""), ("of a report", [" < ".join(frames)], ""),
+                               ("stdin", ["-"], "".join(f"   {frame}\n" for frame in frames))):
+        status, stdout, _ = rules("explain", *words, stdin=stdin)
+        expect(status == 0 and stdout == stack, f"explain a stack, {what}:\n{stdout}")
+    stdout = rules("explain", "malloc (libc.so.6)", "stranger")[1]
+    expect("unattributed: no frame has an owner, and no rule matches stranger\n" in stdout, f"explain an unowned stack:\n{stdout}")
+    stdout = rules("explain", "malloc (libc.so.6)", "f (libz.so)")[1]
+    expect("charged to platform: no frame has an owner, and a rule matches each, via platform/zlib\n" in stdout, f"explain a platform's stack:\n{stdout}")
+
+
+def jar(entries):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def coverage_finds_what_nobody_owns():
+    write("owners.csv", HEADER + "com.acme.billing.,billing,payments\ncom.acme.,misc,core\nlib:libpay.so,pay,payments\nsrc:services/,services,core\n")
+    inner = jar({"net/vendor/codec/Codec.class": b"", "net/vendor/codec/Codec$1.class": b""})
+    app = write("app.jar", jar({"BOOT-INF/classes/com/acme/billing/Invoice.class": b"", "com/acme/shop/Cart.class": b"", "org/geo/tiles/Tile.class": b"",
+                                "META-INF/versions/9/org/geo/tiles/Map.class": b"", "org/springframework/Context.class": b"", "Main.class": b"",
+                                "module-info.class": b"", "native/libpay.so": b"", "native/libgeo.so.2": b"", "BOOT-INF/lib/codec.jar": inner}))
+    status, stdout, stderr = rules("coverage", "--jar", app)
+    rows = {line.split()[0]: line for line in stdout.splitlines()[1:-1]}
+    expect(status == 1 and set(rows) == {"org.geo.tiles.", "net.vendor.codec.", "Main.", "lib:libgeo.so"}, f"coverage of a jar: exit {status} {stderr}\n{stdout}")
+    expect("2 classes" in rows.get("org.geo.tiles.", "") and "codec.jar" in rows.get("net.vendor.codec.", ""), f"coverage: {rows}")
+    stdout = rules("coverage", "--weak", "--jar", app)[1]
+    expect("com.acme.shop." in stdout and "owners.csv:3 com.acme." in stdout, f"coverage --weak:\n{stdout}")
+    write("build/classes/java/main/com/acme/billing/Invoice.class", b"")
+    expect(rules("coverage", "--dir", os.path.join(scratch, "build"))[0] == 0, "coverage of a build directory that is owned")
+    write("build/classes/java/main/org/geo/Tile.class", b"")
+    status, stdout, _ = rules("coverage", "--dir", os.path.join(scratch, "build"))
+    expect(status == 1 and "org.geo." in stdout, f"coverage of a build directory: exit {status}\n{stdout}")
+    write("source/services/x.cc", "int x;\n")
+    write("source/geo/y.cc", "// y\nnamespace geo::tiles {\n}\n")
+    write("source/java/Q.java", "/* c */\npackage com.quiet.corner;\nclass Q {}\n")
+    write("source/tools/z.c", "int z;\n")
+    status, stdout, _ = rules("coverage", "--src", os.path.join(scratch, "source"))
+    rows = {line.split()[0] for line in stdout.splitlines()[1:-1]}
+    expect(status == 1 and rows == {"geo::tiles::", "com.quiet.corner.", "src:tools/"}, f"coverage of sources: exit {status}\n{stdout}")
+    for words, said in ((["--jar", write("broken.jar", b"PK no")], "broken.jar: cannot read the jar"), (["--dir", "/nowhere"], "/nowhere: cannot read"),
+                        (["--src", os.path.join(scratch, "teams")], "no class, library or source was found"), ([], "nothing to look at")):
+        status, _, stderr = rules("coverage", *words)
+        expect(status == 2 and said in stderr, f"coverage {words}: exit {status}, {stderr!r}")
+
+
+def coverage_reads_the_functions_of_libraries():
+    compiler = shutil.which("g++") or shutil.which("c++")
+    if compiler is None:
+        return
+    source = write("native/lib.cc", "namespace acme::billing { void F() {} }\nnamespace geo::tiles { void G() {} }\nextern \"C\" void plain() {}\n")
+    directory = os.path.dirname(source)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", os.path.join(directory, "libmixed.so"), source], check=True)
+    write("owners.csv", HEADER + "acme::billing::,billing,payments\n")
+    status, stdout, _ = rules("coverage", "--dir", directory)
+    rows = {line.split()[0] for line in stdout.splitlines()[1:-1]}
+    expect(status == 1 and rows == {"geo::tiles::"}, f"coverage of a library: exit {status}\n{stdout}")
+    write("owners.csv", HEADER + "lib:libmixed.so,mixed,payments\n")
+    expect(rules("coverage", "--dir", directory)[0] == 0, "coverage of a library that a rule owns")
+
+
+CODEOWNERS = """# who reviews what
+*                          @acme/everyone
+*.md                       @acme/docs
+/src/billing/              @acme/payments @acme/leads
+src/billing/Legacy.java    @acme/archive
+/src/search/**/Index.java  @anna
+/native/geo/               geo@acme.com
+/native/geo/shared.cc
+[Section]
+"""
+
+
+def make_repository():
+    for path, text in (("src/billing/Invoice.java", "package com.acme.billing;\n"), ("src/billing/pdf/Pdf.java", "package com.acme.billing.pdf;\n"),
+                       ("src/billing/Legacy.java", "package com.acme.billing;\n"), ("src/search/a/Index.java", "package com.acme.search;\n"),
+                       ("src/search/Query.java", "package com.acme.search;\n"), ("src/web/Page.kt", "package com.acme.web\n"),
+                       ("native/geo/tile.cc", "int t;\n"), ("native/geo/shared.cc", "int s;\n"), ("README.md", "x\n"), (".git/config.cc", "int c;\n")):
+        write(os.path.join("repo", path), text)
+    return os.path.join(scratch, "repo"), write("CODEOWNERS", CODEOWNERS)
+
+
+def import_makes_rules_of_codeowners():
+    repository, codeowners = make_repository()
+    status, stdout, stderr = rules("import", "--codeowners", codeowners, "--repo", repository)
+    expect(status == 0, f"import: exit {status}, {stderr}")
+    wanted = """prefix,module,team
+src:native/geo/tile.cc,native/geo,geo@acme.com
+com.acme.billing.Legacy$,com.acme.billing (archive),archive
+com.acme.billing.Legacy.,com.acme.billing (archive),archive
+com.acme.billing.Invoice$,com.acme.billing (payments),payments
+com.acme.billing.Invoice.,com.acme.billing (payments),payments
+com.acme.billing.pdf.,com.acme.billing.pdf,payments
+com.acme.search.Index$,com.acme.search (anna),anna
+com.acme.search.Index.,com.acme.search (anna),anna
+com.acme.search.Query$,com.acme.search (everyone),everyone
+com.acme.search.Query.,com.acme.search (everyone),everyone
+com.acme.web.,com.acme.web,everyone
+# not said: CODEOWNERS:3: *.md @acme/docs: decides for no source of Java, Kotlin, Scala, Groovy, C or C++
+# not said: CODEOWNERS:4: /src/billing/ @acme/payments @acme/leads: a rule has one team: payments
+# not said: CODEOWNERS:9: [Section] : sections and negations are not understood
+"""
+    wanted = wanted.replace("native/geo,geo@", "native/geo (geo@acme.com),geo@")
+    expect(stdout == wanted, f"import:\n{stdout}")
+    write("owners.csv", stdout)
+    status, told, _ = rules("lint", os.path.join(scratch, "owners.csv"))
+    expect(status == 0, f"imported rules have faults:\n{told}")
+    status, told, _ = rules("import", "--codeowners", codeowners, "--repo", repository, "--check")
+    expect(status == 0 and "no difference" in told, f"import --check of its own rules: exit {status}\n{told}")
+    write("owners.csv", HEADER + "com.acme.,all,everyone\nsrc:native/,native,geo@acme.com\n")
+    status, told, _ = rules("import", "--codeowners", codeowners, "--repo", repository, "--check")
+    expect(status == 1 and "com.acme.billing.pdf.: CODEOWNERS:4 says payments, owners.csv:2 com.acme. says everyone (1 source, src/billing/pdf/Pdf.java)" in told,
+           f"import --check: exit {status}\n{told}")
+    for words, said in ((["--codeowners", "nosuch"], "nosuch: cannot open"), (["--codeowners", codeowners, "--repo", "/nowhere"], "/nowhere: cannot read"),
+                        (["--codeowners", codeowners, "--repo", os.path.join(scratch, "teams")], "no source")):
+        status, _, stderr = rules("import", *words)
+        expect(status == 2 and said in stderr, f"import {words}: exit {status}, {stderr!r}")
+
+
+def codeowners_patterns_mean_what_they_mean_to_github():
+    for pattern, path, matches in (
+            ("*", "a/b.java", True), ("*.java", "a/b.java", True), ("/*.java", "a/b.java", False), ("/*.java", "b.java", True),
+            ("docs/*", "docs/b.java", True), ("docs/*", "docs/c/b.java", False), ("docs/*", "x/docs/b.java", False), ("/docs/", "docs/c/b.java", True),
+            ("docs/", "x/docs/c/b.java", True), ("docs/", "docs.java", False), ("**/logs", "x/y/logs/b.java", True), ("a/**/b.java", "a/b.java", True),
+            ("a/**/b.java", "a/x/y/b.java", True), ("/a/**", "a/x/b.java", True), ("b.java", "a/b.java", True), ("a/?.java", "a/b.java", True),
+            ("with\\ blank/", "with blank/b.java", True)):
+        repository = os.path.join(scratch, "patterns")
+        shutil.rmtree(repository, ignore_errors=True)
+        write(os.path.join("patterns", path), "package p.q;\n")
+        status = rules("import", "--codeowners", write("CODEOWNERS", f"{pattern} @t # why\n"), "--repo", repository)[0]
+        expect(status == (0 if matches else 2), f"{pattern} and {path}: exit {status}")
+
+
+def main():
+    global arguments, scratch
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cadastre", required=True)
+    arguments = parser.parse_args()
+    arguments.cadastre = os.path.abspath(arguments.cadastre)
+    scratch = target.scratch_directory("rules")
+    try:
+        for case in (lint_finds_each_fault_with_its_line, explain_names_the_winner_and_every_candidate, explain_walks_whole_stacks,
+                     coverage_finds_what_nobody_owns, coverage_reads_the_functions_of_libraries, import_makes_rules_of_codeowners,
+                     codeowners_patterns_mean_what_they_mean_to_github):
+            case()
+    finally:
+        target.remove(scratch)
+    for problem in problems[:30]:
+        print("FAILED:", problem)
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
