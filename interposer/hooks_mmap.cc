@@ -43,9 +43,14 @@ constexpr const char* kNames[kFunctionCount] = {"mmap",  "munmap", "mremap", "mp
                                                 "shmat", "shmdt",  "brk",    "sbrk"};
 void* next[kFunctionCount];
 
-// The definition behind ours; null before there is one.
+// A call by number, syscall(SYS_mmap, ...), goes to the kernel, as it would without us: the next definition of mmap may
+// be made of it (gperftools').
+enum class Way { kByName, kByNumber };
+
+// The definition behind ours; null before there is one, and for a call by number.
 template <typename Signature>
-Signature* Next(Function which) {
+Signature* Next(Function which, Way way) {
+  if (way == Way::kByNumber) return nullptr;
   void* function = __atomic_load_n(&next[which], __ATOMIC_ACQUIRE);
   if (function == nullptr && ThreadStateOffset() != 0) {
     function = FindNextFunction(kNames[which]);
@@ -96,6 +101,9 @@ uint64_t EndOf(uint64_t start, uint64_t length) { return start + RoundUp(length,
 
 extern "C" {
 __attribute__((visibility("hidden"))) void* cadastre_mmap_entry(void*, size_t, int, int, int, off_t);
+__attribute__((visibility("hidden"))) void* cadastre_mmap_by_number(void*, size_t, int, int, int, off_t);
+__attribute__((visibility("hidden"))) void* cadastre_mremap_by_number(void*, size_t, size_t, int, void*);
+__attribute__((visibility("hidden"))) void* cadastre_shmat_by_number(int, const void*, int);
 __attribute__((visibility("hidden"))) void* cadastre_mremap_entry(void*, size_t, size_t, int, void*);
 __attribute__((visibility("hidden"))) void* cadastre_shmat_entry(int, const void*, int);
 __attribute__((visibility("hidden"))) int cadastre_brk_entry(void*);
@@ -103,8 +111,11 @@ __attribute__((visibility("hidden"))) void* cadastre_sbrk_entry(intptr_t);
 }
 
 CADASTRE_WIDE_ENTRY(cadastre_mmap_entry, cadastre_mmap_seen);
+CADASTRE_WIDE_ENTRY(cadastre_mmap_by_number, cadastre_mmap_number_seen);
 CADASTRE_WIDE_ENTRY(cadastre_mremap_entry, cadastre_mremap_seen);
+CADASTRE_WIDE_ENTRY(cadastre_mremap_by_number, cadastre_mremap_number_seen);
 CADASTRE_WIDE_ENTRY(cadastre_shmat_entry, cadastre_shmat_seen);
+CADASTRE_WIDE_ENTRY(cadastre_shmat_by_number, cadastre_shmat_number_seen);
 CADASTRE_WIDE_ENTRY(cadastre_brk_entry, cadastre_brk_seen);
 CADASTRE_WIDE_ENTRY(cadastre_sbrk_entry, cadastre_sbrk_seen);
 
@@ -126,11 +137,12 @@ CADASTRE_EXPORT void* shmat(int id, const void* address, int flags) { return cad
 CADASTRE_EXPORT int brk(void* end) { return cadastre_brk_entry(end); }
 CADASTRE_EXPORT void* sbrk(intptr_t increment) { return cadastre_sbrk_entry(increment); }
 
-using namespace cadastre;
+namespace cadastre {
+namespace {
 
-CADASTRE_HIDDEN void* cadastre_mmap_seen(void* address, size_t length, int protection, int flags, int descriptor,
-                                         off_t offset, EntryRegisters registers) {
-  auto* real = Next<decltype(mmap)>(kMmap);
+void* Map(Way way, void* address, size_t length, int protection, int flags, int descriptor, off_t offset,
+          const EntryRegisters& registers) {
+  auto* real = Next<decltype(mmap)>(kMmap, way);
   auto call = [&] {
     if (real != nullptr) return real(address, length, protection, flags, descriptor, offset);
     return reinterpret_cast<void*>(Returned(RawSyscall(
@@ -150,8 +162,8 @@ CADASTRE_HIDDEN void* cadastre_mmap_seen(void* address, size_t length, int prote
   return result;
 }
 
-CADASTRE_EXPORT int munmap(void* address, size_t length) {
-  auto* real = Next<decltype(munmap)>(kMunmap);
+int Unmap(Way way, void* address, size_t length) {
+  auto* real = Next<decltype(munmap)>(kMunmap, way);
   auto call = [&] {
     if (real != nullptr) return real(address, length);
     return static_cast<int>(
@@ -163,9 +175,9 @@ CADASTRE_EXPORT int munmap(void* address, size_t length) {
   return call();
 }
 
-CADASTRE_HIDDEN void* cadastre_mremap_seen(void* address, size_t old_length, size_t length, int flags, void* target,
-                                           EntryRegisters registers) {
-  auto* real = Next<void*(void*, size_t, size_t, int, void*)>(kMremap);
+void* Remap(Way way, void* address, size_t old_length, size_t length, int flags, void* target,
+            const EntryRegisters& registers) {
+  auto* real = Next<void*(void*, size_t, size_t, int, void*)>(kMremap, way);
   auto call = [&] {
     if (real != nullptr) return real(address, old_length, length, flags, target);
     return reinterpret_cast<void*>(
@@ -200,8 +212,8 @@ CADASTRE_HIDDEN void* cadastre_mremap_seen(void* address, size_t old_length, siz
   return result;
 }
 
-CADASTRE_EXPORT int mprotect(void* address, size_t length, int protection) {
-  auto* real = Next<decltype(mprotect)>(kMprotect);
+int Protect(Way way, void* address, size_t length, int protection) {
+  auto* real = Next<decltype(mprotect)>(kMprotect, way);
   const int error = real != nullptr
                         ? real(address, length, protection)
                         : static_cast<int>(Returned(RawSyscall(SYS_mprotect, reinterpret_cast<long>(address),
@@ -219,8 +231,8 @@ CADASTRE_EXPORT int mprotect(void* address, size_t length, int protection) {
   return error;
 }
 
-CADASTRE_HIDDEN void* cadastre_shmat_seen(int id, const void* address, int flags, EntryRegisters registers) {
-  auto* real = Next<decltype(shmat)>(kShmat);
+void* Attach(Way way, int id, const void* address, int flags, const EntryRegisters& registers) {
+  auto* real = Next<decltype(shmat)>(kShmat, way);
   void* result =
       real != nullptr
           ? real(id, address, flags)
@@ -237,16 +249,13 @@ CADASTRE_HIDDEN void* cadastre_shmat_seen(int id, const void* address, int flags
   return result;
 }
 
-CADASTRE_EXPORT int shmdt(const void* address) {
-  auto* real = Next<decltype(shmdt)>(kShmdt);
+int Detach(Way way, const void* address) {
+  auto* real = Next<decltype(shmdt)>(kShmdt, way);
   // Before: afterwards another thread may have got the address. A failure leaves what nobody can have meant.
   if (IsWanted()) MappingPostDetach(reinterpret_cast<uint64_t>(address));
   if (real != nullptr) return real(address);
   return static_cast<int>(Returned(RawSyscall(SYS_shmdt, reinterpret_cast<long>(address))));
 }
-
-namespace cadastre {
-namespace {
 
 // The break moved from `before` to `after`.
 void NoteBreak(uint64_t before, uint64_t after, const EntryRegisters& registers) {
@@ -262,8 +271,50 @@ void NoteBreak(uint64_t before, uint64_t after, const EntryRegisters& registers)
 }  // namespace
 }  // namespace cadastre
 
+using namespace cadastre;
+
+CADASTRE_HIDDEN void* cadastre_mmap_seen(void* address, size_t length, int protection, int flags, int descriptor,
+                                         off_t offset, EntryRegisters registers) {
+  return Map(Way::kByName, address, length, protection, flags, descriptor, offset, registers);
+}
+CADASTRE_HIDDEN void* cadastre_mmap_number_seen(void* address, size_t length, int protection, int flags, int descriptor,
+                                                off_t offset, EntryRegisters registers) {
+  return Map(Way::kByNumber, address, length, protection, flags, descriptor, offset, registers);
+}
+
+CADASTRE_HIDDEN void* cadastre_mremap_seen(void* address, size_t old_length, size_t length, int flags, void* target,
+                                           EntryRegisters registers) {
+  return Remap(Way::kByName, address, old_length, length, flags, target, registers);
+}
+CADASTRE_HIDDEN void* cadastre_mremap_number_seen(void* address, size_t old_length, size_t length, int flags,
+                                                  void* target, EntryRegisters registers) {
+  return Remap(Way::kByNumber, address, old_length, length, flags, target, registers);
+}
+
+CADASTRE_HIDDEN void* cadastre_shmat_seen(int id, const void* address, int flags, EntryRegisters registers) {
+  return Attach(Way::kByName, id, address, flags, registers);
+}
+CADASTRE_HIDDEN void* cadastre_shmat_number_seen(int id, const void* address, int flags, EntryRegisters registers) {
+  return Attach(Way::kByNumber, id, address, flags, registers);
+}
+
+CADASTRE_EXPORT int munmap(void* address, size_t length) { return Unmap(Way::kByName, address, length); }
+CADASTRE_EXPORT int mprotect(void* address, size_t length, int protection) {
+  return Protect(Way::kByName, address, length, protection);
+}
+CADASTRE_EXPORT int shmdt(const void* address) { return Detach(Way::kByName, address); }
+
+// syscall returns a long where these return an int.
+CADASTRE_HIDDEN long cadastre_munmap_by_number(void* address, size_t length) {
+  return Unmap(Way::kByNumber, address, length);
+}
+CADASTRE_HIDDEN long cadastre_mprotect_by_number(void* address, size_t length, int protection) {
+  return Protect(Way::kByNumber, address, length, protection);
+}
+CADASTRE_HIDDEN long cadastre_shmdt_by_number(const void* address) { return Detach(Way::kByNumber, address); }
+
 CADASTRE_HIDDEN int cadastre_brk_seen(void* end, EntryRegisters registers) {
-  auto* real = Next<decltype(brk)>(kBrk);
+  auto* real = Next<decltype(brk)>(kBrk, Way::kByName);
   const uint64_t before = static_cast<uint64_t>(RawSyscall(SYS_brk, 0));
   int error = 0;
   if (real != nullptr) {
@@ -276,7 +327,7 @@ CADASTRE_HIDDEN int cadastre_brk_seen(void* end, EntryRegisters registers) {
 }
 
 CADASTRE_HIDDEN void* cadastre_sbrk_seen(intptr_t increment, EntryRegisters registers) {
-  auto* real = Next<decltype(sbrk)>(kSbrk);
+  auto* real = Next<decltype(sbrk)>(kSbrk, Way::kByName);
   if (real == nullptr) return reinterpret_cast<void*>(Returned(-ENOMEM));
   void* result = real(increment);
   const uint64_t before = reinterpret_cast<uint64_t>(result);

@@ -1,12 +1,10 @@
-// prctl and syscall: pure tail jumps, with two exceptions. A mapping call by number goes on in its hook by name
+// prctl and syscall: pure tail jumps, with two exceptions. A mapping call by number goes on in its hook
 // (hooks_mmap.cc). And when a seccomp filter is about to be installed, afterwards nothing may be opened or asked
 // (gettid, openat and readlink may be punished with death), so the profile and this thread's buffer are made ready just
 // before: a file may exist before the first due sample. (A thread that renames itself by prctl gets its new name in the
 // profile.)
 #include <linux/seccomp.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/shm.h>
 #include <sys/syscall.h>
 
 #include "interposer/elf_lookup.h"
@@ -24,13 +22,6 @@ extern "C" {
 __attribute__((visibility("hidden"), used)) void* cadastre_real_syscall;
 __attribute__((visibility("hidden"), used)) void* cadastre_real_prctl;
 }
-
-// syscall returns a long where these return an int.
-CADASTRE_HIDDEN long cadastre_syscall_mprotect(void* address, size_t length, int protection) {
-  return mprotect(address, length, protection);
-}
-CADASTRE_HIDDEN long cadastre_syscall_munmap(void* address, size_t length) { return munmap(address, length); }
-CADASTRE_HIDDEN long cadastre_syscall_shmdt(const void* address) { return shmdt(address); }
 
 CADASTRE_HIDDEN void cadastre_before_sandbox() { cadastre::SessionBeforeSandbox(); }
 CADASTRE_HIDDEN void cadastre_before_rename(long, const char* name) {
@@ -107,12 +98,12 @@ asm(".pushsection .text\n"
     "movq 8(%rsp), %r9\n"
     "jmp \\function\n"
     ".endm\n"
-    "10: cadastre_jump_by_name mmap\n"
-    "11: cadastre_jump_by_name cadastre_syscall_mprotect\n"
-    "12: cadastre_jump_by_name cadastre_syscall_munmap\n"
-    "13: cadastre_jump_by_name mremap\n"
-    "14: cadastre_jump_by_name shmat\n"
-    "15: cadastre_jump_by_name cadastre_syscall_shmdt\n"
+    "10: cadastre_jump_by_name cadastre_mmap_by_number\n"
+    "11: cadastre_jump_by_name cadastre_mprotect_by_number\n"
+    "12: cadastre_jump_by_name cadastre_munmap_by_number\n"
+    "13: cadastre_jump_by_name cadastre_mremap_by_number\n"
+    "14: cadastre_jump_by_name cadastre_shmat_by_number\n"
+    "15: cadastre_jump_by_name cadastre_shmdt_by_number\n"
     ".cfi_endproc\n.size syscall, .-syscall\n"
 
     ".globl prctl\n.type prctl, @function\n.p2align 4\n"
