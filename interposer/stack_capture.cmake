@@ -4,6 +4,8 @@
 set(CADASTRE_STACK_SOURCES
   ${CMAKE_SOURCE_DIR}/interposer/eh_frame.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/code_cache.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/frozen_stack.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/java_heap.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/java_names.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/java_thread.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/jvm.cc

@@ -72,6 +72,13 @@ uint64_t CurrentAnchor(const VmLayout& layout) {
   return thread + static_cast<uint64_t>(layout.thread_anchor);
 }
 
+uint64_t CurrentThreadObjectSlot(const VmLayout& layout) {
+  if (layout.thread_object < 0) return 0;
+  const uint64_t thread = CurrentVmThread();
+  if (thread == 0 || !IsJavaTable(VirtualTable(thread))) return 0;
+  return LoadField<uint64_t>(thread, layout.thread_object);
+}
+
 bool IsUnpackingFrames(const VmLayout& layout) {
   if (layout.thread_unpacking < 0) return true;  // cannot be told: be careful
   const uint64_t thread = CurrentVmThread();

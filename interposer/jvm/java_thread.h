@@ -24,6 +24,10 @@ void NoteJavaThread(const VmLayout& layout);
 // The JavaFrameAnchor of the calling thread, by address; 0 unless it is known to be a JavaThread.
 uint64_t CurrentAnchor(const VmLayout& layout);
 
+// Where the JVM keeps the reference to the java.lang.Thread of the calling thread (of the carrier, where a virtual
+// thread is mounted); 0 unless it is known to be a JavaThread.
+uint64_t CurrentThreadObjectSlot(const VmLayout& layout);
+
 // Is the calling thread rebuilding interpreter frames of a deoptimised method? Those may not be filled in yet.
 bool IsUnpackingFrames(const VmLayout& layout);
 

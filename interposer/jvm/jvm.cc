@@ -4,6 +4,7 @@
 
 #include "interposer/elf_lookup.h"
 #include "interposer/jvm/code_cache.h"
+#include "interposer/jvm/frozen_stack.h"
 #include "interposer/jvm/java_thread.h"
 #include "interposer/jvm/method_names.h"
 #include "interposer/jvm/vm_flags.h"
@@ -24,12 +25,6 @@ uint32_t collector_known;
 
 JvmState State() { return static_cast<JvmState>(__atomic_load_n(&state, __ATOMIC_ACQUIRE)); }
 
-bool IsInterpreterCode(uint64_t pc) {
-  const uint64_t stubs = *layout.interpreter;
-  return stubs != 0 &&
-         pc - LoadField<uint64_t>(stubs, layout.stubs_begin) < LoadField<uint32_t>(stubs, layout.stubs_bytes);
-}
-
 bool IsCallStub(uint64_t pc) { return pc == *layout.call_stub_return_pc; }
 
 // Could a frame return to pc? Asked where a frame's size is not certain. at_barrier: also to compiled code that has no
@@ -39,7 +34,7 @@ bool IsReturnAddress(uint64_t pc, bool at_barrier) {
     LibraryEntry library;
     return LookupLibrary(pc - 1, &library);
   }
-  if (IsCallStub(pc) || IsInterpreterCode(pc)) return true;
+  if (IsCallStub(pc) || IsInterpreterCode(layout, pc)) return true;
   CodeBlob blob;
   if (!FindCodeBlob(layout, pc, &blob)) return false;
   int32_t offset;
@@ -54,12 +49,6 @@ bool IsReturnAddress(uint64_t pc, bool at_barrier) {
       return blob.frame_bytes != 0;
   }
   return false;
-}
-
-// The native method that the JVM calls at the bottom of a virtual thread's stack. What lies behind it belongs to the
-// thread that carries it.
-bool IsVirtualThreadRoot(uint64_t method) {
-  return IsMethod(layout, method, "jdk/internal/vm/Continuation", "enterSpecial");
 }
 
 // The frames of call sites in compiled code, one entry for each inlined method: frame word; blob and size of its
@@ -84,7 +73,7 @@ bool IsBlockInUse(uint64_t blob) {
 class JavaFrames {
  public:
   JavaFrames(StackMemory* memory, StackFrame* frame, FrameList* list, JavaWalk* walk)
-      : memory_(memory), frame_(frame), list_(list), walk_(walk) {}
+      : memory_(memory), frame_(frame), list_(list), walk_(walk), youngest_pc_(frame->pc) {}
 
   JavaStep Run() {
     for (uint32_t steps = 0; steps < kMaxSteps; steps++) {
@@ -100,7 +89,7 @@ class JavaFrames {
 
   // kLeft: *frame_ is the caller.
   JavaStep Step() {
-    if (IsInterpreterCode(frame_->pc)) return StepOverInterpreted();
+    if (IsInterpreterCode(layout, frame_->pc)) return StepOverInterpreted();
     if (uint64_t frame_bytes; AddRemembered(frame_->pc, &frame_bytes)) {
       return ReturnFromFrame(frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
     }
@@ -113,7 +102,7 @@ class JavaFrames {
       case BlobKind::kNativeWrapper:
         return StepOverNativeWrapper(blob);
       case BlobKind::kContinuationStub:
-        return JavaStep::kContinuation;
+        return FinishFromHeap();
       case BlobKind::kOther:
         return StepOverStub(blob);
     }
@@ -180,12 +169,8 @@ class JavaFrames {
       return ReturnFromFrame(blob.frame_bytes, true) ? JavaStep::kLeft : JavaStep::kLost;
     }
     const uint32_t first = list_->count;
-    uint64_t method;
-    int32_t bytecode;
-    uint32_t methods = 0;
-    for (; scopes.Next(&method, &bytecode); methods++) {
-      if (!AddMethod(method, bytecode)) return JavaStep::kFull;
-    }
+    uint32_t methods;
+    if (!AddMethods(&scopes, &methods)) return JavaStep::kFull;
     if (layout.nmethod_compile_id >= 0 && list_->count - first == methods) Remember(blob, pc, first);
     return ReturnFromFrame(blob.frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
   }
@@ -194,7 +179,8 @@ class JavaFrames {
     after_stub_ = false;
     const uint64_t method = MethodOfBlob(layout, blob);
     if (method != 0 && !AddMethod(method, -1)) return JavaStep::kFull;
-    if (method != 0 && IsVirtualThreadRoot(method)) return JavaStep::kEnded;
+    if (method != 0 && IsVirtualThreadRoot(layout, method)) return JavaStep::kEnded;
+    freezing_ |= method != 0 && IsFreezing(layout, method);
     return ReturnFromFrame(blob.frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
   }
 
@@ -250,6 +236,51 @@ class JavaFrames {
     return word == 0 || list_->Add(word);
   }
 
+  // All methods of a call site. False: the list is full.
+  bool AddMethods(InlinedScopes* scopes, uint32_t* methods) {
+    uint64_t method;
+    int32_t bytecode;
+    for (*methods = 0; scopes->Next(&method, &bytecode); ++*methods) {
+      if (!AddMethod(method, bytecode)) return false;
+    }
+    return true;
+  }
+
+  // *frame_ is where a virtual thread's oldest frame on the stack returns to: the others follow from the heap.
+  __attribute__((noinline)) JavaStep FinishFromHeap() {
+    const uint32_t before = list_->count;
+    FrozenStack frozen(layout);
+    if (!named_ || freezing_ || !frozen.Start(frame_->pc, youngest_pc_)) return JavaStep::kContinuation;
+    FrozenFrame frame;
+    FrozenStep step = FrozenStep::kLost;
+    bool full = false;
+    for (uint32_t i = 0; i < kMaxSteps; i++) {
+      step = frozen.Next(&frame);
+      if (step == FrozenStep::kRoot) {
+        full = full || !AddMethod(frame.method, -1);
+        return full ? JavaStep::kFull : JavaStep::kEnded;
+      }
+      if (step == FrozenStep::kLost || !AddFrozen(frame, &full)) break;
+    }
+    list_->count = before;
+    return JavaStep::kContinuation;
+  }
+
+  // False if the frame cannot be one. *full: it and what follows it finds no room, but is looked at all the same.
+  bool AddFrozen(const FrozenFrame& frame, bool* full) {
+    if (frame.interpreted) {
+      const uint64_t word = JavaFrameAtAddress(layout, frame.method, frame.bytecode_address, false);
+      if (word == 0) return false;
+      *full = *full || !list_->Add(word);
+      return true;
+    }
+    InlinedScopes scopes;
+    uint32_t methods;
+    if (!scopes.Start(layout, frame.blob, frame.pc)) return false;
+    *full = *full || !AddMethods(&scopes, &methods);
+    return true;
+  }
+
   // Compiled code and most stubs: a frame of fixed size, the return address at its top, the caller's rbp below that.
   bool ReturnFromFrame(uint64_t frame_bytes, bool uncertain) {
     if (frame_bytes < 16) return false;
@@ -280,6 +311,8 @@ class JavaFrames {
   StackFrame* frame_;
   FrameList* list_;
   JavaWalk* walk_;
+  const uint64_t youngest_pc_;
+  bool freezing_ = false;    // the thread is about to wait
   bool named_ = false;       // a method was passed
   bool left_ = false;        // native code called the frames so far
   bool after_stub_ = false;  // the frames that follow may be just being rebuilt

@@ -1,10 +1,11 @@
 // HotSpot's description of itself: where in its own structures the walker finds what it reads.
 //
-// Source: the tables gHotSpotVMStructs, gHotSpotVMTypes and gHotSpotVMIntConstants that every product libjvm.so exports
-// (made for the serviceability agent; OpenJDK, src/hotspot/share/runtime/vmStructs.hpp). Offsets are bytes. Nothing is
-// taken as known that the tables can tell; what they do not tell (the slots of an interpreter frame, the form of debug
-// information) follows from the JDK's feature version. Thread- and signal-safety: ReadVmStructs runs once; afterwards
-// the layout is constant. Errors: a field that is needed and not there makes the layout unusable; its name is kept.
+// Source: the tables gHotSpotVMStructs, gHotSpotVMTypes, gHotSpotVMIntConstants and gHotSpotVMLongConstants that every
+// product libjvm.so exports (made for the serviceability agent; OpenJDK, src/hotspot/share/runtime/vmStructs.hpp).
+// Offsets are bytes. Nothing is taken as known that the tables can tell; what they do not tell (the slots of an
+// interpreter frame, the form of debug information) follows from the JDK's feature version. Thread- and signal-safety:
+// ReadVmStructs runs once; afterwards the layout is constant. Errors: a field that is needed and not there makes the
+// layout unusable; its name is kept.
 //
 // Example:
 //   VmLayout layout;
@@ -31,6 +32,17 @@ struct VmLayout {
   const uint64_t* code_high;
   const uint64_t* interpreter;          // StubQueue*
   const uint64_t* call_stub_return_pc;  // where Java returns to the native code that called it
+
+  // For the Java heap (java_heap.h); nullptr = not known.
+  const uint64_t* thread_class;      // InstanceKlass* of java.lang.Thread
+  const uint64_t* vm_symbols;        // Symbol*[], names of fields that HotSpot adds to classes
+  const uint64_t* collected_heap;    // CollectedHeap*
+  const uint64_t* narrow_oop_base;   // address = base + (value << shift)
+  const uint64_t* narrow_oop_shift;  // int, as the other shift
+  const uint64_t* narrow_class_base;
+  const uint64_t* narrow_class_shift;
+  const uint64_t* coloured;        // ZGlobalsForVMStructs*: pointers of the generational ZGC
+  const uint64_t* coloured_plain;  // XGlobalsForVMStructs*: pointers of the ZGC of 21 and 22 without generations
 
   const uint64_t* flags;  // JVMFlag[]; nullptr = not known, as are the next
   const uint64_t* flag_count;
@@ -68,6 +80,16 @@ struct VmLayout {
   int32_t thread_anchor, thread_os_thread, os_thread_id, thread_unpacking;  // JavaThread, OSThread
   int32_t anchor_sp, anchor_pc, anchor_fp, call_wrapper_anchor;
   int32_t compiler_env, env_task, task_method;
+
+  int32_t thread_object;                                 // JavaThread: OopHandle of its java.lang.Thread
+  int32_t heap_in_pause, heap_collections;               // CollectedHeap: bool, unsigned
+  int32_t oop_mark, oop_class, oop_narrow_class;         // oopDesc
+  int32_t class_super, class_instance_bytes;             // Klass: _super, _layout_helper
+  int32_t class_constants, class_fields, class_methods;  // InstanceKlass: _constants, _fieldinfo_stream, _methods
+  int32_t byte_array_data, method_array_data, array_header_length;  // Array<u1>, Array<Method*>
+  int32_t coloured_bad, coloured_shift, coloured_plain_bad;         // pointers to the collector's masks and shift
+  uint32_t field_initialized, field_injected, field_generic, field_stable, field_contended;  // bits of a field's flags
+  uint32_t mark_class_shift;  // compact object headers: where the class begins in the mark; 0 = not known
 
   int32_t interpreter_bytecode_slot;  // words from rbp
   int32_t call_wrapper_slot;

@@ -264,6 +264,28 @@ public final class Stress {
     return (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work);
   }
 
+  /** Waits far down: the stack is put back piece by piece, and each piece allocates. */
+  static int waitBelow(int depth, Random random) throws InterruptedException {
+    allocate(8);
+    if (depth == 0) {
+      Thread.sleep(1);
+      garbage(random);
+      return 1;
+    }
+    int sum = depth % 5 == 0 ? waitAndAdd(depth, random, 1, 2, 3, 4, 5, 6, 7, 8) : waitBelow(depth - 1, random);
+    allocate(8);
+    if (random.nextInt(40) == 0) Thread.yield();
+    return sum + called(random.nextInt(2));
+  }
+
+  /** More arguments than registers. */
+  static int waitAndAdd(int depth, Random random, long a, long b, long c, long d, long e, long f, long g, long h)
+      throws InterruptedException {
+    int sum = waitBelow(depth - 1, random);
+    allocate(8);
+    return sum + (int) (a + b + c + d + e + f + g + h);
+  }
+
   private static void virtualThreads() throws Exception {
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < 20; i++) {
@@ -278,6 +300,7 @@ public final class Stress {
                     sink = recurse(10, random);
                     Thread.sleep(1);
                     deflate(random);
+                    sink = waitBelow(random.nextInt(100), random);
                     sink = callJava(2);
                   }
                 } catch (InterruptedException e) {

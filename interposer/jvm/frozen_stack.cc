@@ -1,0 +1,263 @@
+#include "interposer/jvm/frozen_stack.h"
+
+#include <string.h>
+
+#include "interposer/jvm/java_thread.h"
+#include "interposer/jvm/method_names.h"
+
+namespace cadastre {
+namespace {
+
+// Names of classes and fields are OpenJDK's: src/java.base/share/classes/jdk/internal/vm/{Continuation,StackChunk}.java;
+// pc and cont are added by HotSpot.
+constexpr char kContinuation[] = "jdk/internal/vm/Continuation";
+constexpr char kStackChunk[] = "jdk/internal/vm/StackChunk";
+
+constexpr uint64_t kMaxHeaderBytes = 128;
+constexpr uint32_t kMaxSuperclasses = 16;
+constexpr uint32_t kMostMethods = 1000;
+// Words of an interpreter frame from rbp, as in jvm.cc.
+constexpr int64_t kSenderSpSlot = -1, kMethodSlot = -3, kReturnSlot = 1;
+
+struct ChunkFields {
+  int32_t thread_continuation;
+  int32_t continuation_tail;
+  uint64_t root_method;  // Method* of Continuation.enterSpecial
+  uint64_t chunk_class;
+  int32_t parent, continuation, size, sp, pc;
+  int32_t bottom;            // first word behind the frames; or
+  int32_t argument_words;    // bottom = size - this
+  uint64_t header_bytes;     // frames begin behind the fields
+};
+
+enum Learnt : uint32_t { kNotYet, kLearning, kLearnt, kCannot };
+
+uint32_t learnt;  // Learnt; the rest is constant once it is kLearnt
+HeapLayout heap_layout;
+ChunkFields fields;
+
+Learnt State() { return static_cast<Learnt>(__atomic_load_n(&learnt, __ATOMIC_ACQUIRE)); }
+
+// The class of this name among a class and its superclasses; 0 = none.
+uint64_t FindClass(const VmLayout& vm, uint64_t class_address, const char* name) {
+  for (uint32_t i = 0; i < kMaxSuperclasses && class_address != 0; i++) {
+    if (IsSymbol(vm, LoadField<uint64_t>(class_address, vm.klass_name), name)) return class_address;
+    class_address = LoadField<uint64_t>(class_address, vm.class_super);
+  }
+  return 0;
+}
+
+uint64_t FindMethod(const VmLayout& vm, uint64_t class_address, const char* name) {
+  const uint64_t methods = LoadField<uint64_t>(class_address, vm.class_methods);
+  const uint32_t count = LoadField<uint32_t>(methods, vm.array_header_length);
+  for (uint32_t i = 0; i < count && i < kMostMethods; i++) {
+    const uint64_t method = LoadField<uint64_t>(methods + i * 8ull, vm.method_array_data);
+    if (IsMethod(vm, method, kContinuation, name)) return method;
+  }
+  return 0;
+}
+
+bool LearnChunk(const VmLayout& vm, uint64_t chunk_class) {
+  fields.chunk_class = FindClass(vm, chunk_class, kStackChunk);
+  if (fields.chunk_class == 0) return false;
+  fields.parent = FieldOffset(vm, chunk_class, "parent");
+  fields.continuation = FieldOffset(vm, chunk_class, "cont");
+  fields.size = FieldOffset(vm, chunk_class, "size");
+  fields.sp = FieldOffset(vm, chunk_class, "sp");
+  fields.pc = FieldOffset(vm, chunk_class, "pc");
+  fields.bottom = FieldOffset(vm, chunk_class, "bottom");
+  fields.argument_words = FieldOffset(vm, chunk_class, "argsize");
+  // The lowest bit of an instance's layout helper says something else (OpenJDK, src/hotspot/share/oops/klass.hpp).
+  fields.header_bytes = LoadField<uint32_t>(chunk_class, vm.class_instance_bytes) & ~1u;
+  const uint64_t last = fields.header_bytes - 8;
+  const bool inside = fields.header_bytes <= kMaxHeaderBytes && fields.header_bytes % 8 == 0;
+  if (!inside || (fields.bottom < 0 && fields.argument_words < 0)) return false;
+  const int32_t found[] = {fields.parent, fields.continuation, fields.size, fields.sp, fields.pc};
+  for (const int32_t field : found) {
+    if (field < 0 || static_cast<uint64_t>(field) > last + 4) return false;
+  }
+  return static_cast<uint64_t>(fields.pc) <= last;
+}
+
+// kNotYet: an object could not be read just now.
+Learnt Learn(const VmLayout& vm) {
+  if (vm.thread_class == nullptr || vm.class_super < 0 || vm.class_instance_bytes < 0 ||
+      vm.class_methods < 0 || vm.method_array_data < 0 || vm.array_header_length < 0 ||
+      !ReadHeapLayout(vm, &heap_layout)) {
+    return kCannot;
+  }
+  fields.thread_continuation = FieldOffset(vm, *vm.thread_class, "cont");
+  if (fields.thread_continuation < 0) return kCannot;
+  HeapPath path(vm, heap_layout);
+  uint64_t thread, continuation, chunk, class_address, word;
+  if (!path.Start(CurrentThreadObjectSlot(vm), &thread) ||
+      !path.Follow(&thread, fields.thread_continuation, &continuation) || continuation == 0 ||
+      !path.Copy(&continuation, &word, sizeof(word), &class_address)) {
+    return kNotYet;
+  }
+  class_address = FindClass(vm, class_address, kContinuation);
+  if (class_address == 0) return kCannot;
+  fields.continuation_tail = FieldOffset(vm, class_address, "tail");
+  fields.root_method = FindMethod(vm, class_address, "enterSpecial");
+  if (fields.continuation_tail < 0 || fields.root_method == 0) return kCannot;
+  if (!path.Follow(&continuation, fields.continuation_tail, &chunk) || chunk == 0 ||
+      !path.Copy(&chunk, &word, sizeof(word), &class_address)) {
+    return kNotYet;
+  }
+  return LearnChunk(vm, class_address) ? kLearnt : kCannot;
+}
+
+bool IsLearnt(const VmLayout& vm) {
+  uint32_t expected = kNotYet;
+  if (State() == kNotYet &&
+      __atomic_compare_exchange_n(&learnt, &expected, kLearning, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&learnt, Learn(vm), __ATOMIC_RELEASE);
+  }
+  return State() == kLearnt;
+}
+
+template <typename Type>
+Type FieldOf(const uint8_t* object, int32_t offset) {
+  Type value;
+  memcpy(&value, object + offset, sizeof(value));
+  return value;
+}
+
+uint64_t Words(int64_t words) { return static_cast<uint64_t>(words * 8); }
+
+}  // namespace
+
+bool IsVirtualThreadRoot(const VmLayout& vm, uint64_t method) {
+  return IsMethod(vm, method, kContinuation, "enterSpecial");
+}
+
+bool IsFreezing(const VmLayout& vm, uint64_t method) { return IsMethod(vm, method, kContinuation, "doYield"); }
+
+FrozenStack::FrozenStack(const VmLayout& vm) : vm_(vm), path_(vm, heap_layout) {}
+
+bool FrozenStack::Start(uint64_t barrier, uint64_t youngest_pc) {
+  if (!IsLearnt(vm_)) return false;
+  barrier_ = barrier;
+  uint64_t thread, continuation, chunk;
+  bool found;
+  return path_.Start(CurrentThreadObjectSlot(vm_), &thread) &&
+         path_.Follow(&thread, fields.thread_continuation, &continuation) && continuation != 0 &&
+         path_.Follow(&continuation, fields.continuation_tail, &chunk) && OpenChunk(chunk, &found) && found &&
+         pc_ != youngest_pc;
+}
+
+// Goes on to an older one where the chunk holds no frames. *found: there was one that does.
+bool FrozenStack::OpenChunk(uint64_t chunk, bool* found) {
+  alignas(8) uint8_t header[kMaxHeaderBytes];
+  *found = false;
+  while (chunk != 0) {
+    uint64_t class_address;
+    if (chunks_++ == kMaxChunks || !path_.Copy(&chunk, header, fields.header_bytes, &class_address) ||
+        class_address != fields.chunk_class) {
+      return false;
+    }
+    const auto size = FieldOf<int32_t>(header, fields.size), sp = FieldOf<int32_t>(header, fields.sp);
+    const int32_t bottom = fields.bottom >= 0 ? FieldOf<int32_t>(header, fields.bottom)
+                                              : size - FieldOf<int32_t>(header, fields.argument_words);
+    if (sp < 0 || bottom < 0 || bottom > size) return false;
+    if (sp < bottom) {
+      chunk_ = chunk;
+      begin_ = chunk + fields.header_bytes;
+      bottom_ = begin_ + Words(bottom);
+      sp_ = unextended_sp_ = begin_ + Words(sp);
+      pc_ = FieldOf<uint64_t>(header, fields.pc);
+      at_bottom_ = false;
+      window_words_ = 0;
+      *found = true;
+      return true;
+    }
+    if (!path_.Follow(&chunk, fields.parent, &chunk)) return false;
+  }
+  return true;
+}
+
+FrozenStep FrozenStack::Next(FrozenFrame* frame) {
+  *frame = {};
+  if (at_bottom_) {
+    // What the oldest frame of a chunk returns to: nothing or the barrier, if it was copied as it was; else the frame
+    // that follows.
+    const uint64_t return_pc = pc_;
+    uint64_t older;
+    bool found;
+    if (!path_.Follow(&chunk_, fields.parent, &older) || !OpenChunk(older, &found)) return FrozenStep::kLost;
+    if (!found) {
+      frame->method = fields.root_method;
+      return return_pc == 0 || IsRoot(return_pc) ? FrozenStep::kRoot : FrozenStep::kLost;
+    }
+    if (return_pc != 0 && return_pc != barrier_ && return_pc != pc_) return FrozenStep::kLost;
+  }
+  if (!IsInCodeCache(vm_, pc_)) return FrozenStep::kLost;
+  return IsInterpreterCode(vm_, pc_) ? StepOverInterpreted(frame) : StepOverCompiled(frame);
+}
+
+FrozenStep FrozenStack::StepOverInterpreted(FrozenFrame* frame) {
+  uint64_t link, sender_sp, pc;
+  const uint64_t link_at = sp_ - 16;
+  if (!Word(link_at, &link)) return FrozenStep::kLost;
+  const uint64_t rbp = link_at + Words(static_cast<int64_t>(link));
+  if (rbp < sp_ || rbp >= bottom_ || !Word(rbp + Words(vm_.interpreter_bytecode_slot), &frame->bytecode_address) ||
+      !Word(rbp + Words(kMethodSlot), &frame->method) ||
+      !Word(rbp + Words(kSenderSpSlot), &sender_sp) || !Word(rbp + Words(kReturnSlot), &pc)) {
+    return FrozenStep::kLost;
+  }
+  frame->interpreted = true;
+  frame->pc = pc_;
+  const uint64_t top = rbp + Words(static_cast<int64_t>(sender_sp));
+  return Return(pc, rbp + 16, top) ? FrozenStep::kFrame : FrozenStep::kLost;
+}
+
+FrozenStep FrozenStack::StepOverCompiled(FrozenFrame* frame) {
+  if (!FindCodeBlob(vm_, pc_, &frame->blob) || frame->blob.kind != BlobKind::kCompiled ||
+      frame->blob.frame_bytes < 16) {
+    return FrozenStep::kLost;
+  }
+  frame->pc = pc_;
+  int32_t original_pc_offset;
+  if (IsDeoptimised(vm_, frame->blob, pc_, &original_pc_offset) &&
+      !Word(unextended_sp_ + static_cast<uint64_t>(static_cast<int64_t>(original_pc_offset)), &frame->pc)) {
+    return FrozenStep::kLost;
+  }
+  const uint64_t top = unextended_sp_ + frame->blob.frame_bytes;
+  uint64_t pc;
+  if (!Word(top - 8, &pc)) return FrozenStep::kLost;
+  return Return(pc, top, top) ? FrozenStep::kFrame : FrozenStep::kLost;
+}
+
+bool FrozenStack::IsRoot(uint64_t pc) const {
+  CodeBlob blob;
+  return IsInCodeCache(vm_, pc) && !IsInterpreterCode(vm_, pc) && FindCodeBlob(vm_, pc, &blob) &&
+         blob.kind == BlobKind::kNativeWrapper && MethodOfBlob(vm_, blob) == fields.root_method;
+}
+
+bool FrozenStack::Return(uint64_t pc, uint64_t sp, uint64_t unextended_sp) {
+  if (sp <= sp_ || unextended_sp < unextended_sp_ || sp > bottom_ || unextended_sp > bottom_) return false;
+  pc_ = pc;
+  sp_ = sp;
+  unextended_sp_ = unextended_sp;
+  at_bottom_ = unextended_sp == bottom_;
+  return true;
+}
+
+// A window begins a little below what was asked for: the slots of one interpreter frame are asked for from both sides.
+bool FrozenStack::Word(uint64_t address, uint64_t* value) {
+  constexpr uint64_t kBelow = 10 * 8;
+  if ((address & 7) != 0 || address < begin_ || address >= bottom_) return false;
+  if (window_words_ == 0 || address < window_at_ || address >= window_at_ + window_words_ * 8) {
+    window_at_ = address - begin_ < kBelow ? begin_ : address - kBelow;
+    const uint64_t left = (bottom_ - window_at_) / 8;
+    window_words_ = left < kWindowWords ? left : kWindowWords;
+    if (!path_.CopyInside(window_at_, window_, window_words_ * 8)) {
+      window_words_ = 0;
+      return false;
+    }
+  }
+  *value = window_[(address - window_at_) / 8];
+  return true;
+}
+
+}  // namespace cadastre
