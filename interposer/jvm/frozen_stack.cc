@@ -8,8 +8,8 @@
 namespace cadastre {
 namespace {
 
-// Names of classes and fields are OpenJDK's: src/java.base/share/classes/jdk/internal/vm/{Continuation,StackChunk}.java;
-// pc and cont are added by HotSpot.
+// Names of classes and fields are OpenJDK's:
+// src/java.base/share/classes/jdk/internal/vm/{Continuation,StackChunk}.java; pc and cont are added by HotSpot.
 constexpr char kContinuation[] = "jdk/internal/vm/Continuation";
 constexpr char kStackChunk[] = "jdk/internal/vm/StackChunk";
 
@@ -22,12 +22,13 @@ constexpr int64_t kSenderSpSlot = -1, kMethodSlot = -3, kReturnSlot = 1;
 struct ChunkFields {
   int32_t thread_continuation;
   int32_t continuation_tail;
-  uint64_t root_method;  // Method* of Continuation.enterSpecial
+  uint64_t root_method;    // Method* of Continuation.enterSpecial
+  uint64_t oldest_method;  // and of what that calls, Continuation.enter
   uint64_t chunk_class;
   int32_t parent, continuation, size, sp, pc;
-  int32_t bottom;            // first word behind the frames; or
-  int32_t argument_words;    // bottom = size - this
-  uint64_t header_bytes;     // frames begin behind the fields
+  int32_t bottom;          // first word behind the frames; or
+  int32_t argument_words;  // bottom = size - this
+  uint64_t header_bytes;   // frames begin behind the fields
 };
 
 enum Learnt : uint32_t { kNotYet, kLearning, kLearnt, kCannot };
@@ -81,9 +82,8 @@ bool LearnChunk(const VmLayout& vm, uint64_t chunk_class) {
 
 // kNotYet: an object could not be read just now.
 Learnt Learn(const VmLayout& vm) {
-  if (vm.thread_class == nullptr || vm.class_super < 0 || vm.class_instance_bytes < 0 ||
-      vm.class_methods < 0 || vm.method_array_data < 0 || vm.array_header_length < 0 ||
-      !ReadHeapLayout(vm, &heap_layout)) {
+  if (vm.thread_class == nullptr || vm.class_super < 0 || vm.class_instance_bytes < 0 || vm.class_methods < 0 ||
+      vm.method_array_data < 0 || vm.array_header_length < 0 || !ReadHeapLayout(vm, &heap_layout)) {
     return kCannot;
   }
   fields.thread_continuation = FieldOffset(vm, *vm.thread_class, "cont");
@@ -99,7 +99,8 @@ Learnt Learn(const VmLayout& vm) {
   if (class_address == 0) return kCannot;
   fields.continuation_tail = FieldOffset(vm, class_address, "tail");
   fields.root_method = FindMethod(vm, class_address, "enterSpecial");
-  if (fields.continuation_tail < 0 || fields.root_method == 0) return kCannot;
+  fields.oldest_method = FindMethod(vm, class_address, "enter");
+  if (fields.continuation_tail < 0 || fields.root_method == 0 || fields.oldest_method == 0) return kCannot;
   if (!path.Follow(&continuation, fields.continuation_tail, &chunk) || chunk == 0 ||
       !path.Copy(&chunk, &word, sizeof(word), &class_address)) {
     return kNotYet;
@@ -135,9 +136,8 @@ bool IsFreezing(const VmLayout& vm, uint64_t method) { return IsMethod(vm, metho
 
 FrozenStack::FrozenStack(const VmLayout& vm) : vm_(vm), path_(vm, heap_layout) {}
 
-bool FrozenStack::Start(uint64_t barrier, uint64_t youngest_pc) {
+bool FrozenStack::Start(uint64_t youngest_pc) {
   if (!IsLearnt(vm_)) return false;
-  barrier_ = barrier;
   uint64_t thread, continuation, chunk;
   bool found;
   return path_.Start(CurrentThreadObjectSlot(vm_), &thread) &&
@@ -179,17 +179,14 @@ bool FrozenStack::OpenChunk(uint64_t chunk, bool* found) {
 FrozenStep FrozenStack::Next(FrozenFrame* frame) {
   *frame = {};
   if (at_bottom_) {
-    // What the oldest frame of a chunk returns to: nothing or the barrier, if it was copied as it was; else the frame
-    // that follows.
-    const uint64_t return_pc = pc_;
+    // What the oldest frame of a chunk returns to says nothing: where a chunk is used again it is left from before.
     uint64_t older;
     bool found;
     if (!path_.Follow(&chunk_, fields.parent, &older) || !OpenChunk(older, &found)) return FrozenStep::kLost;
     if (!found) {
       frame->method = fields.root_method;
-      return return_pc == 0 || IsRoot(return_pc) ? FrozenStep::kRoot : FrozenStep::kLost;
+      return method_ == fields.oldest_method ? FrozenStep::kRoot : FrozenStep::kLost;
     }
-    if (return_pc != 0 && return_pc != barrier_ && return_pc != pc_) return FrozenStep::kLost;
   }
   if (!IsInCodeCache(vm_, pc_)) return FrozenStep::kLost;
   return IsInterpreterCode(vm_, pc_) ? StepOverInterpreted(frame) : StepOverCompiled(frame);
@@ -201,11 +198,12 @@ FrozenStep FrozenStack::StepOverInterpreted(FrozenFrame* frame) {
   if (!Word(link_at, &link)) return FrozenStep::kLost;
   const uint64_t rbp = link_at + Words(static_cast<int64_t>(link));
   if (rbp < sp_ || rbp >= bottom_ || !Word(rbp + Words(vm_.interpreter_bytecode_slot), &frame->bytecode_address) ||
-      !Word(rbp + Words(kMethodSlot), &frame->method) ||
-      !Word(rbp + Words(kSenderSpSlot), &sender_sp) || !Word(rbp + Words(kReturnSlot), &pc)) {
+      !Word(rbp + Words(kMethodSlot), &frame->method) || !Word(rbp + Words(kSenderSpSlot), &sender_sp) ||
+      !Word(rbp + Words(kReturnSlot), &pc)) {
     return FrozenStep::kLost;
   }
   frame->interpreted = true;
+  method_ = frame->method;
   frame->pc = pc_;
   const uint64_t top = rbp + Words(static_cast<int64_t>(sender_sp));
   return Return(pc, rbp + 16, top) ? FrozenStep::kFrame : FrozenStep::kLost;
@@ -217,6 +215,7 @@ FrozenStep FrozenStack::StepOverCompiled(FrozenFrame* frame) {
     return FrozenStep::kLost;
   }
   frame->pc = pc_;
+  method_ = MethodOfBlob(vm_, frame->blob);
   int32_t original_pc_offset;
   if (IsDeoptimised(vm_, frame->blob, pc_, &original_pc_offset) &&
       !Word(unextended_sp_ + static_cast<uint64_t>(static_cast<int64_t>(original_pc_offset)), &frame->pc)) {
@@ -226,12 +225,6 @@ FrozenStep FrozenStack::StepOverCompiled(FrozenFrame* frame) {
   uint64_t pc;
   if (!Word(top - 8, &pc)) return FrozenStep::kLost;
   return Return(pc, top, top) ? FrozenStep::kFrame : FrozenStep::kLost;
-}
-
-bool FrozenStack::IsRoot(uint64_t pc) const {
-  CodeBlob blob;
-  return IsInCodeCache(vm_, pc) && !IsInterpreterCode(vm_, pc) && FindCodeBlob(vm_, pc, &blob) &&
-         blob.kind == BlobKind::kNativeWrapper && MethodOfBlob(vm_, blob) == fields.root_method;
 }
 
 bool FrozenStack::Return(uint64_t pc, uint64_t sp, uint64_t unextended_sp) {

@@ -11,7 +11,7 @@
 //   Job.compress   (returns to the barrier)              └ tail → StackChunk { sp, pc, bottom, parent }
 //   Continuation.enterSpecial                                       │ Job.run           ← sp, at pc
 //   frames of the carrier: not ours                                 │ Continuation.enter
-//                                                         bottom →  └ returns to enterSpecial
+//                                                         bottom →
 //
 // In a chunk links between frames are relative to where they lie, where one of the interpreter's frames is involved;
 // those of compiled frames follow from their sizes. Which fields the objects have is learnt from their classes, at the
@@ -19,8 +19,8 @@
 // runtime/{continuationFreezeThaw.cpp,stackChunkFrameStream.inline.hpp}, cpu/x86/stackChunkFrameStream_x86.inline.hpp.
 //
 // A stack counts only if all of it is consistent: each pc in code that is known, call sites with debug information,
-// sizes that end exactly at the bottom, and no return out of the last frame to anything but nothing or
-// Continuation.enterSpecial. Thread- and signal-safety: as java_heap.h; one object a walk, about 1 KiB on its stack. Errors: kLost.
+// sizes that end exactly at the bottom, and Continuation.enter as the oldest method. Thread- and signal-safety: as
+// java_heap.h; one object a walk, about 1 KiB on its stack. Errors: kLost.
 #ifndef CADASTRE_INTERPOSER_JVM_FROZEN_STACK_H_
 #define CADASTRE_INTERPOSER_JVM_FROZEN_STACK_H_
 
@@ -50,10 +50,9 @@ class FrozenStack {
  public:
   explicit FrozenStack(const VmLayout& vm);
 
-  // Of the calling thread's innermost continuation. barrier: where the oldest frame on the stack returns to.
-  // youngest_pc: of the youngest frame on the stack: if it is also the chunk's then the thread is just being frozen,
-  // and nothing is missing on its stack.
-  bool Start(uint64_t barrier, uint64_t youngest_pc);
+  // Of the calling thread's innermost continuation. youngest_pc: of the youngest frame on the stack: if it is
+  // also the chunk's then the thread is just being frozen, and nothing is missing on its stack.
+  bool Start(uint64_t youngest_pc);
 
   // From the youngest to the oldest.
   FrozenStep Next(FrozenFrame* frame);
@@ -65,13 +64,12 @@ class FrozenStack {
   bool OpenChunk(uint64_t chunk, bool* found);
   FrozenStep StepOverInterpreted(FrozenFrame* frame);
   FrozenStep StepOverCompiled(FrozenFrame* frame);
-  bool IsRoot(uint64_t pc) const;
   bool Return(uint64_t pc, uint64_t sp, uint64_t unextended_sp);
   bool Word(uint64_t address, uint64_t* value);
 
   const VmLayout& vm_;
   HeapPath path_;
-  uint64_t barrier_ = 0;
+  uint64_t method_ = 0;                          // of the frame that was given last, not of what is inlined into it
   uint64_t chunk_ = 0, begin_ = 0, bottom_ = 0;  // the chunk, and its part that may hold frames
   uint64_t pc_ = 0, sp_ = 0;
   uint64_t unextended_sp_ = 0;  // sp without what an interpreted callee's arguments took

@@ -86,8 +86,8 @@ bool ReadHeapLayout(const VmLayout& vm, HeapLayout* heap) {
     heap->classes = HeapLayout::kClassInMark;
     if (vm.mark_class_shift == 0) return false;
   } else {
-    heap->classes = IsFlagOn(vm, "UseCompressedClassPointers", &known) ? HeapLayout::kNarrowClass
-                                                                       : HeapLayout::kClassPointer;
+    heap->classes =
+        IsFlagOn(vm, "UseCompressedClassPointers", &known) ? HeapLayout::kNarrowClass : HeapLayout::kClassPointer;
     if (!known) return false;
   }
   return heap->classes == HeapLayout::kClassPointer ||

@@ -250,7 +250,7 @@ class JavaFrames {
   __attribute__((noinline)) JavaStep FinishFromHeap() {
     const uint32_t before = list_->count;
     FrozenStack frozen(layout);
-    if (!named_ || freezing_ || !frozen.Start(frame_->pc, youngest_pc_)) return JavaStep::kContinuation;
+    if (!named_ || freezing_ || !frozen.Start(youngest_pc_)) return JavaStep::kContinuation;
     FrozenFrame frame;
     FrozenStep step = FrozenStep::kLost;
     bool full = false;

@@ -1,5 +1,5 @@
-// Objects of a heap that a collector moves while they are read: java_heap.h on a heap made by hand. What is copied counts
-// only if nothing happened meanwhile, and memory that is not there is an error, not a fault.
+// Objects of a heap that a collector moves while they are read: java_heap.h on a heap made by hand. What is copied
+// counts only if nothing happened meanwhile, and memory that is not there is an error, not a fault.
 #include "interposer/jvm/java_heap.h"
 
 #include <string.h>
