@@ -191,7 +191,21 @@ class JavaFrames {
     const StackFrame before = *frame_;
     if (blob.frame_bytes != 0 && ReturnFromFrame(blob.frame_bytes, true)) return JavaStep::kLeft;
     *frame_ = before;
+    if (!named_ && ReturnFromEntryBarrier()) return JavaStep::kLeft;
     return ReturnThroughRbp() && IsReturnAddress(frame_->pc, !named_) ? JavaStep::kLeft : JavaStep::kLost;
+  }
+
+  // A compiled method whose own references a collector has not seen yet calls a stub before anything else, with its
+  // frame made. That pushes a word, -1, to be a stack pointer if the method turns out to be invalid, and then makes its
+  // frame with rbp (OpenJDK, src/hotspot/cpu/x86/stubGenerator_x86_64.cpp, generate_method_entry_barrier).
+  bool ReturnFromEntryBarrier() {
+    uint64_t pc, rbp, pushed;
+    const uint64_t at = frame_->rbp;
+    if (at < frame_->sp || !memory_->Read(at, &rbp) || !memory_->Read(at + 8, &pushed) || pushed != ~0ull ||
+        !memory_->Read(at + 16, &pc) || !JvmIsCode(pc) || !IsReturnAddress(pc, true)) {
+      return false;
+    }
+    return Move(pc, at + 24, rbp, at);
   }
 
   // All frames of the call site, or none: false.
