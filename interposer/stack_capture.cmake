@@ -4,9 +4,12 @@
 set(CADASTRE_STACK_SOURCES
   ${CMAKE_SOURCE_DIR}/interposer/eh_frame.cc
   ${CMAKE_SOURCE_DIR}/interposer/interned_strings.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/call_site_cache.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/checked_read.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/class_fields.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/code_cache.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/frozen_stack.cc
+  ${CMAKE_SOURCE_DIR}/interposer/jvm/heap_path.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/heap_references.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/java_names.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/java_thread.cc

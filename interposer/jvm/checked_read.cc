@@ -1,6 +1,6 @@
 #include "interposer/jvm/checked_read.h"
 
-#include <sys/uio.h>
+#include <errno.h>
 
 #include "interposer/raw_syscall.h"
 #include "interposer/thread_buffer.h"
@@ -8,7 +8,7 @@
 namespace cadastre {
 namespace {
 
-constexpr size_t kMostPieces = 3;
+bool g_refused;  // by a filter, or by a kernel that does not have the call
 
 // Asked once: a child after vfork has another one and the same memory; in a child after fork nothing is recorded.
 long OwnPid() {
@@ -21,35 +21,36 @@ long OwnPid() {
   return pid;
 }
 
-long ReadOwnMemory(const iovec* local, const iovec* remote, size_t count) {
-  if (IsSandboxed()) return 0;
-  const long result = RawSyscall(SYS_process_vm_readv, OwnPid(), reinterpret_cast<long>(local),
-                                 static_cast<long>(count), reinterpret_cast<long>(remote), static_cast<long>(count), 0);
-  return IsSyscallError(result) ? 0 : result;
+// Bytes copied; 0 = none.
+size_t ReadOwnMemory(const iovec* to, const iovec* from, size_t count) {
+  if (IsSandboxed() || __atomic_load_n(&g_refused, __ATOMIC_RELAXED)) return 0;
+  const long result = RawSyscall(SYS_process_vm_readv, OwnPid(), reinterpret_cast<long>(to), static_cast<long>(count),
+                                 reinterpret_cast<long>(from), static_cast<long>(count), 0);
+  if (result == -EPERM || result == -ENOSYS) __atomic_store_n(&g_refused, true, __ATOMIC_RELAXED);
+  return IsSyscallError(result) ? 0 : static_cast<size_t>(result);
 }
 
 }  // namespace
 
-bool CheckedRead(const CheckedPiece* pieces, size_t count) {
-  iovec local[kMostPieces], remote[kMostPieces];
-  if (count > kMostPieces) return false;
+bool CheckedReadPieces(const iovec* to, const iovec* from, size_t count) {
   size_t bytes = 0;
-  for (size_t i = 0; i < count; i++) {
-    local[i] = {pieces[i].out, pieces[i].bytes};
-    remote[i] = {reinterpret_cast<void*>(pieces[i].address), pieces[i].bytes};
-    bytes += pieces[i].bytes;
-  }
-  return ReadOwnMemory(local, remote, count) == static_cast<long>(bytes);
+  for (size_t i = 0; i < count; i++) bytes += from[i].iov_len;
+  return ReadOwnMemory(to, from, count) == bytes;
+}
+
+bool CheckedRead(uint64_t address, void* out, size_t bytes) {
+  const iovec to = {out, bytes}, from = {reinterpret_cast<void*>(address), bytes};
+  return CheckedReadPieces(&to, &from, 1);
 }
 
 size_t CheckedReadSome(uint64_t address, void* out, size_t bytes) {
   // In two pieces, for the kernel copies a piece that lies in two pages only if it can have both.
   const uint64_t in_page = 4096 - (address & 4095);
   const size_t first = bytes < in_page ? bytes : in_page;
-  const iovec local[] = {{out, first}, {static_cast<char*>(out) + first, bytes - first}};
-  const iovec remote[] = {{reinterpret_cast<void*>(address), first},
-                          {reinterpret_cast<void*>(address + first), bytes - first}};
-  return static_cast<size_t>(ReadOwnMemory(local, remote, first == bytes ? 1 : 2));
+  const iovec to[] = {{out, first}, {static_cast<char*>(out) + first, bytes - first}};
+  const iovec from[] = {{reinterpret_cast<void*>(address), first},
+                        {reinterpret_cast<void*>(address + first), bytes - first}};
+  return ReadOwnMemory(to, from, first == bytes ? 1 : 2);
 }
 
 }  // namespace cadastre

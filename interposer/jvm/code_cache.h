@@ -38,6 +38,13 @@ inline bool IsInCodeCache(const VmLayout& layout, uint64_t pc) {
          pc < LoadField<uint64_t>(heap, layout.heap_memory + layout.space_high);
 }
 
+// The interpreter is one block of code, no blob of its own.
+inline bool IsInterpreterCode(const VmLayout& layout, uint64_t pc) {
+  const uint64_t stubs = *layout.interpreter;
+  return stubs != 0 &&
+         pc - LoadField<uint64_t>(stubs, layout.stubs_begin) < LoadField<uint32_t>(stubs, layout.stubs_bytes);
+}
+
 // Is pc where a deoptimised frame returns to? Then the pc it stood at lies in its frame, this many bytes above sp.
 bool IsDeoptimised(const VmLayout& layout, const CodeBlob& compiled, uint64_t pc, int32_t* original_pc_offset);
 

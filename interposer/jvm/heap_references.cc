@@ -6,6 +6,9 @@
 namespace cadastre {
 namespace {
 
+// gc/z/zAddress.hpp: where references have colours of their own these are below this bit, in null too.
+constexpr uint32_t kColourBits = 16;
+
 // A word that a structure of Z's points to.
 const uint64_t* ZWord(const uint64_t* instance, int32_t offset) {
   if (instance == nullptr || *instance == 0 || offset < 0) return nullptr;
@@ -28,44 +31,73 @@ bool ReadColours(const VmLayout& layout, HeapForm* form) {
   return form->bad_colours != nullptr;
 }
 
+bool ReadReferences(const VmLayout& layout, HeapForm* form) {
+  form->reference_bytes = 8;
+  if (IsFlagOn(layout, "UseZGC", false)) return ReadColours(layout, form);
+  if (!IsFlagOn(layout, "UseCompressedOops", false)) return true;
+  form->reference_bytes = 4;
+  form->narrow_base = layout.narrow_oop_base;
+  form->narrow_shift = layout.narrow_oop_shift;
+  return form->narrow_base != nullptr && form->narrow_shift != nullptr;
+}
+
+// The mark, the class in 4 or 8 bytes or within the mark; of an array then the length.
+bool ReadHeader(const VmLayout& layout, HeapForm* form) {
+  form->mark = layout.oop_mark;
+  form->class_base = layout.narrow_class_base;
+  form->class_shift = layout.narrow_class_shift;
+  form->class_bytes = 4;
+  if (IsFlagOn(layout, "UseCompactObjectHeaders", false)) {
+    form->class_word = kNoField;
+    form->class_mark_bits = layout.mark_class_shift;
+    form->array_length = layout.oop_mark + 8;
+    if (form->class_mark_bits == 0) return false;
+  } else {
+    const bool narrow = IsFlagOn(layout, "UseCompressedClassPointers", true);
+    form->class_word = narrow ? layout.oop_narrow_class : layout.oop_class;
+    form->class_bytes = narrow ? 4 : 8;
+    form->array_length = form->class_word + static_cast<int32_t>(form->class_bytes);
+    if (form->class_word < 0) return false;
+  }
+  return form->mark >= 0 && (form->class_bytes == 8 || (form->class_base != nullptr && form->class_shift != nullptr));
+}
+
+uint64_t Expand(const uint64_t* base, const uint64_t* shift, uint64_t value) {
+  return value == 0 ? 0 : *base + (value << (LoadField<uint32_t>(reinterpret_cast<uint64_t>(shift), 0) & 63));
+}
+
 }  // namespace
 
 bool ReadHeapForm(const VmLayout& layout, HeapForm* form) {
-  if (layout.flags == nullptr) return false;
   *form = {};
-  if (IsFlagOn(layout, "UseZGC", false) && !ReadColours(layout, form)) return false;
-  const bool compressed = IsFlagOn(layout, "UseCompressedOops", false);
-  if (compressed && (layout.narrow_base == nullptr || layout.narrow_shift == nullptr)) return false;
-  form->reference_bytes = compressed ? 4 : 8;
-  // The header: a mark of 8 bytes, the class in 4 or 8 or within the mark; then the length.
-  form->array_length = IsFlagOn(layout, "UseCompactObjectHeaders", false)     ? 8
-                       : IsFlagOn(layout, "UseCompressedClassPointers", true) ? 12
-                                                                              : 16;
+  if (layout.flags == nullptr || !ReadReferences(layout, form) || !ReadHeader(layout, form)) return false;
   // Until 22 the elements begin at a whole word.
   form->array_data = form->array_length + 4;
   if (layout.feature < 23) form->array_data = (form->array_data + 7) & ~7;
   return true;
 }
 
-uint64_t AddressOfRoot(const HeapForm& form, uint64_t root) {
-  if (form.bad_colours == nullptr) return root;
-  // Null has no colour, or every.
-  if ((root & __atomic_load_n(form.bad_colours, __ATOMIC_RELAXED)) != 0) return 0;
-  return form.colour_bits != nullptr ? root >> (__atomic_load_n(form.colour_bits, __ATOMIC_RELAXED) & 63) : root;
+uint64_t BadColours(const HeapForm& form) {
+  return form.bad_colours != nullptr ? __atomic_load_n(form.bad_colours, __ATOMIC_ACQUIRE) : 0;
 }
 
-uint64_t AddressOfField(const VmLayout& layout, const HeapForm& form, uint64_t field) {
-  if (form.reference_bytes == 8) return AddressOfRoot(form, field);
-  const uint64_t shift = LoadField<uint32_t>(reinterpret_cast<uint64_t>(layout.narrow_shift), 0) & 63;
-  return field == 0 ? 0 : *layout.narrow_base + (field << shift);
+bool DecodeVariable(const HeapForm& form, uint64_t bad_colours, uint64_t reference, uint64_t* object) {
+  const bool is_null = reference >> (form.colour_bits != nullptr ? kColourBits : 0) == 0;
+  const uint64_t shift = form.colour_bits != nullptr ? __atomic_load_n(form.colour_bits, __ATOMIC_RELAXED) & 63 : 0;
+  *object = is_null ? 0 : reference >> shift;
+  return is_null || (reference & bad_colours) == 0;
 }
 
-bool ReadHeapMoment(const VmLayout& layout, HeapMoment* moment) {
-  const uint64_t heap = __atomic_load_n(layout.heap, __ATOMIC_ACQUIRE);
-  if (heap == 0) return false;
-  moment->paused = LoadField<uint8_t>(heap, layout.heap_paused) != 0;
-  moment->cycles = LoadField<uint32_t>(heap, layout.heap_cycles);
+bool DecodeField(const HeapForm& form, uint64_t bad_colours, uint64_t reference, uint64_t* object) {
+  if (form.reference_bytes == 8) return DecodeVariable(form, bad_colours, reference, object);
+  *object = Expand(form.narrow_base, form.narrow_shift, reference);
   return true;
+}
+
+uint64_t ClassOf(const HeapForm& form, const ObjectHeader& header) {
+  if (form.class_bytes == 8) return header.class_word;
+  return Expand(form.class_base, form.class_shift,
+                form.class_word < 0 ? header.mark >> form.class_mark_bits : header.class_word);
 }
 
 }  // namespace cadastre

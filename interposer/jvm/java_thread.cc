@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 
 #include "interposer/elf_lookup.h"
+#include "interposer/jvm/checked_read.h"
 #include "interposer/jvm/code_cache.h"
 #include "interposer/raw_syscall.h"
 #include "interposer/thread_buffer.h"
@@ -65,17 +66,32 @@ void NoteJavaThread(const VmLayout& layout) {
   }
 }
 
+uint64_t CurrentJavaThread() {
+  const uint64_t thread = CurrentVmThread();
+  return thread != 0 && IsJavaTable(VirtualTable(thread)) ? thread : 0;
+}
+
 uint64_t CurrentAnchor(const VmLayout& layout) {
   if (layout.thread_anchor < 0 || layout.anchor_sp < 0 || layout.anchor_pc < 0 || layout.anchor_fp < 0) return 0;
-  const uint64_t thread = CurrentVmThread();
-  if (thread == 0 || !IsJavaTable(VirtualTable(thread))) return 0;
+  const uint64_t thread = CurrentJavaThread();
+  if (thread == 0) return 0;
   return thread + static_cast<uint64_t>(layout.thread_anchor);
+}
+
+uint64_t ThreadObjectSlot(const VmLayout& layout, uint64_t thread) {
+  if (thread == 0) return 0;
+  if (layout.thread_object >= 0) return thread + static_cast<uint64_t>(layout.thread_object);
+  uint64_t slot;
+  return layout.thread_object_handle >= 0 &&
+                 CheckedLoad(thread + static_cast<uint64_t>(layout.thread_object_handle), &slot)
+             ? slot
+             : 0;
 }
 
 bool IsUnpackingFrames(const VmLayout& layout) {
   if (layout.thread_unpacking < 0) return true;  // cannot be told: be careful
-  const uint64_t thread = CurrentVmThread();
-  if (thread == 0 || !IsJavaTable(VirtualTable(thread))) return true;
+  const uint64_t thread = CurrentJavaThread();
+  if (thread == 0) return true;
   return LoadField<uint64_t>(thread, layout.thread_unpacking) != 0;
 }
 

@@ -21,8 +21,16 @@ uint64_t CurrentVmThread();
 // The calling thread was seen with Java frames.
 void NoteJavaThread(const VmLayout& layout);
 
+// As CurrentVmThread, but 0 unless it is known to be a JavaThread.
+uint64_t CurrentJavaThread();
+
 // The JavaFrameAnchor of the calling thread, by address; 0 unless it is known to be a JavaThread.
 uint64_t CurrentAnchor(const VmLayout& layout);
+
+// Where the JVM keeps the reference to the java.lang.Thread of `thread`, which is the calling one's Thread* (of the
+// carrier, where a virtual thread is mounted). 0 if this JVM's tables do not tell. Of what is no JavaThread the answer
+// is any address: read what is there by checked_read.h.
+uint64_t ThreadObjectSlot(const VmLayout& layout, uint64_t thread);
 
 // Is the calling thread rebuilding interpreter frames of a deoptimised method? Those may not be filled in yet.
 bool IsUnpackingFrames(const VmLayout& layout);

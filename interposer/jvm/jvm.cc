@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "interposer/elf_lookup.h"
+#include "interposer/jvm/call_site_cache.h"
 #include "interposer/jvm/code_cache.h"
+#include "interposer/jvm/frozen_stack.h"
 #include "interposer/jvm/java_thread.h"
 #include "interposer/jvm/method_names.h"
 #include "interposer/jvm/thread_names.h"
@@ -12,7 +14,6 @@
 #include "interposer/library_map.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
-#include "interposer/word_cache.h"
 
 namespace cadastre {
 namespace {
@@ -25,12 +26,6 @@ uint32_t collector_known;
 
 JvmState State() { return static_cast<JvmState>(__atomic_load_n(&state, __ATOMIC_ACQUIRE)); }
 
-bool IsInterpreterCode(uint64_t pc) {
-  const uint64_t stubs = *layout.interpreter;
-  return stubs != 0 &&
-         pc - LoadField<uint64_t>(stubs, layout.stubs_begin) < LoadField<uint32_t>(stubs, layout.stubs_bytes);
-}
-
 bool IsCallStub(uint64_t pc) { return pc == *layout.call_stub_return_pc; }
 
 // Could a frame return to pc? Asked where a frame's size is not certain. at_barrier: also to compiled code that has no
@@ -40,7 +35,7 @@ bool IsReturnAddress(uint64_t pc, bool at_barrier) {
     LibraryEntry library;
     return LookupLibrary(pc - 1, &library);
   }
-  if (IsCallStub(pc) || IsInterpreterCode(pc)) return true;
+  if (IsCallStub(pc) || IsInterpreterCode(layout, pc)) return true;
   CodeBlob blob;
   if (!FindCodeBlob(layout, pc, &blob)) return false;
   int32_t offset;
@@ -57,35 +52,11 @@ bool IsReturnAddress(uint64_t pc, bool at_barrier) {
   return false;
 }
 
-// The native method that the JVM calls at the bottom of a virtual thread's stack. What lies behind it belongs to the
-// thread that carries it.
-bool IsVirtualThreadRoot(uint64_t method) {
-  return IsMethod(layout, method, "jdk/internal/vm/Continuation", "enterSpecial");
-}
-
-// The frames of call sites in compiled code, one entry for each inlined method: frame word; blob and size of its
-// frames; compilation. The blob is still there if its block is in use and the number of its compilation is the same: a
-// block that is given back says so in its header first, and what is built in its place has another number.
-WordCache g_calls;
-
-constexpr uint32_t kMaxCachedInlining = 32;
-constexpr uint64_t kMoreFrames = 1ull << 32;
-constexpr uint64_t kBlobBits = 48;
-constexpr uint64_t kMaxCachedFrameBytes = (1ull << (64 - kBlobBits)) * 8;
-
-uint64_t CallKey(uint64_t pc, uint32_t depth) { return pc << 5 | depth; }
-
-uint64_t CompilationOf(uint64_t blob) { return LoadField<uint32_t>(blob, layout.nmethod_compile_id); }
-
-bool IsBlockInUse(uint64_t blob) {
-  return LoadField<uint8_t>(blob - static_cast<uint64_t>(layout.block_bytes), layout.block_used) != 0;
-}
-
 // One walk through consecutive Java frames.
 class JavaFrames {
  public:
   JavaFrames(StackMemory* memory, StackFrame* frame, FrameList* list, JavaWalk* walk)
-      : memory_(memory), frame_(frame), list_(list), walk_(walk) {}
+      : memory_(memory), frame_(frame), list_(list), walk_(walk), youngest_pc_(frame->pc) {}
 
   JavaStep Run() {
     for (uint32_t steps = 0; steps < kMaxSteps; steps++) {
@@ -101,8 +72,10 @@ class JavaFrames {
 
   // kLeft: *frame_ is the caller.
   JavaStep Step() {
-    if (IsInterpreterCode(frame_->pc)) return StepOverInterpreted();
-    if (uint64_t frame_bytes; AddRemembered(frame_->pc, &frame_bytes)) {
+    if (IsInterpreterCode(layout, frame_->pc)) return StepOverInterpreted();
+    if (uint64_t frame_bytes; AddRememberedFrames(layout, frame_->pc, list_, &frame_bytes)) {
+      named_ = true;
+      after_stub_ = false;
       return ReturnFromFrame(frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
     }
     if (IsCallStub(frame_->pc)) return StepOverCallStub();
@@ -114,7 +87,7 @@ class JavaFrames {
       case BlobKind::kNativeWrapper:
         return StepOverNativeWrapper(blob);
       case BlobKind::kContinuationStub:
-        return JavaStep::kContinuation;
+        return FinishFromHeap();
       case BlobKind::kOther:
         return StepOverStub(blob);
     }
@@ -181,13 +154,9 @@ class JavaFrames {
       return ReturnFromFrame(blob.frame_bytes, true) ? JavaStep::kLeft : JavaStep::kLost;
     }
     const uint32_t first = list_->count;
-    uint64_t method;
-    int32_t bytecode;
-    uint32_t methods = 0;
-    for (; scopes.Next(&method, &bytecode); methods++) {
-      if (!AddMethod(method, bytecode)) return JavaStep::kFull;
-    }
-    if (layout.nmethod_compile_id >= 0 && list_->count - first == methods) Remember(blob, pc, first);
+    uint32_t methods;
+    if (!AddMethods(&scopes, &methods)) return JavaStep::kFull;
+    if (list_->count - first == methods) RememberFrames(layout, pc, blob, list_->frames + first, methods);
     return ReturnFromFrame(blob.frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
   }
 
@@ -195,7 +164,8 @@ class JavaFrames {
     after_stub_ = false;
     const uint64_t method = MethodOfBlob(layout, blob);
     if (method != 0 && !AddMethod(method, -1)) return JavaStep::kFull;
-    if (method != 0 && IsVirtualThreadRoot(method)) return JavaStep::kEnded;
+    if (method != 0 && IsVirtualThreadRoot(layout, method)) return JavaStep::kEnded;
+    freezing_ |= method != 0 && IsFreezing(layout, method);
     return ReturnFromFrame(blob.frame_bytes, false) ? JavaStep::kLeft : JavaStep::kLost;
   }
 
@@ -206,42 +176,21 @@ class JavaFrames {
     const StackFrame before = *frame_;
     if (blob.frame_bytes != 0 && ReturnFromFrame(blob.frame_bytes, true)) return JavaStep::kLeft;
     *frame_ = before;
+    if (!named_ && ReturnFromEntryBarrier()) return JavaStep::kLeft;
     return ReturnThroughRbp() && IsReturnAddress(frame_->pc, !named_) ? JavaStep::kLeft : JavaStep::kLost;
   }
 
-  // All frames of the call site, or none: false.
-  bool AddRemembered(uint64_t pc, uint64_t* frame_bytes) {
-    CachedWords words;
-    if (!g_calls.Find(CallKey(pc, 0), &words)) return false;
-    const uint64_t blob_and_size = words.second, compilation = words.third & ~kMoreFrames;
-    const uint64_t blob = blob_and_size & ((1ull << kBlobBits) - 1);
-    if (!IsBlockInUse(blob) || CompilationOf(blob) != compilation) return false;
-    const uint32_t before = list_->count;
-    for (uint32_t depth = 1; list_->Add(words.first); depth++) {
-      if ((words.third & kMoreFrames) == 0) {
-        named_ = true;
-        after_stub_ = false;
-        *frame_bytes = (blob_and_size >> kBlobBits) * 8;
-        return true;
-      }
-      if (!g_calls.Find(CallKey(pc, depth), &words) || words.second != blob_and_size ||
-          (words.third & ~kMoreFrames) != compilation) {
-        break;
-      }
+  // A compiled method whose own references a collector has not seen yet calls a stub before anything else, with its
+  // frame made. That pushes a word, -1, to be a stack pointer if the method turns out to be invalid, and then makes its
+  // frame with rbp (OpenJDK, src/hotspot/cpu/x86/stubGenerator_x86_64.cpp, generate_method_entry_barrier).
+  bool ReturnFromEntryBarrier() {
+    uint64_t pc, rbp, pushed;
+    const uint64_t at = frame_->rbp;
+    if (at < frame_->sp || !memory_->Read(at, &rbp) || !memory_->Read(at + 8, &pushed) || pushed != ~0ull ||
+        !memory_->Read(at + 16, &pc) || !JvmIsCode(pc) || !IsReturnAddress(pc, true)) {
+      return false;
     }
-    list_->count = before;
-    return false;
-  }
-
-  void Remember(const CodeBlob& blob, uint64_t pc, uint32_t first) {
-    const uint32_t count = list_->count - first;
-    if (count == 0 || count > kMaxCachedInlining || blob.frame_bytes >= kMaxCachedFrameBytes) return;
-    const uint64_t blob_and_size = blob.start | blob.frame_bytes / 8 << kBlobBits;
-    const uint64_t compilation = CompilationOf(blob.start);
-    for (uint32_t depth = 0; depth < count; depth++) {
-      const uint64_t more = depth + 1 < count ? kMoreFrames : 0;
-      g_calls.Insert(CallKey(pc, depth), {list_->frames[first + depth], blob_and_size, compilation | more});
-    }
+    return Move(pc, at + 24, rbp, at);
   }
 
   // False: the list is full.
@@ -249,6 +198,51 @@ class JavaFrames {
     const uint64_t word = method != 0 ? JavaFrameAtIndex(layout, method, bytecode) : 0;
     named_ = true;
     return word == 0 || list_->Add(word);
+  }
+
+  // All methods of a call site. False: the list is full.
+  bool AddMethods(InlinedScopes* scopes, uint32_t* methods) {
+    uint64_t method;
+    int32_t bytecode;
+    for (*methods = 0; scopes->Next(&method, &bytecode); ++*methods) {
+      if (!AddMethod(method, bytecode)) return false;
+    }
+    return true;
+  }
+
+  // *frame_ is where a virtual thread's oldest frame on the stack returns to: the others follow from the heap.
+  __attribute__((noinline)) JavaStep FinishFromHeap() {
+    const uint32_t before = list_->count;
+    FrozenStack frozen(layout);
+    if (!named_ || freezing_ || !frozen.Start(youngest_pc_)) return JavaStep::kContinuation;
+    FrozenFrame frame;
+    FrozenStep step = FrozenStep::kLost;
+    bool full = false;
+    for (uint32_t i = 0; i < kMaxSteps; i++) {
+      step = frozen.Next(&frame);
+      if (step == FrozenStep::kRoot) {
+        full = full || !AddMethod(frame.method, -1);
+        return full ? JavaStep::kFull : JavaStep::kEnded;
+      }
+      if (step == FrozenStep::kLost || !AddFrozen(frame, &full)) break;
+    }
+    list_->count = before;
+    return JavaStep::kContinuation;
+  }
+
+  // False if the frame cannot be one. *full: it and what follows it finds no room, but is looked at all the same.
+  bool AddFrozen(const FrozenFrame& frame, bool* full) {
+    if (frame.interpreted) {
+      const uint64_t word = JavaFrameAtAddress(layout, frame.method, frame.bytecode_address, false);
+      if (word == 0) return false;
+      *full = *full || !list_->Add(word);
+      return true;
+    }
+    InlinedScopes scopes;
+    uint32_t methods;
+    if (!scopes.Start(layout, frame.blob, frame.pc)) return false;
+    *full = *full || !AddMethods(&scopes, &methods);
+    return true;
   }
 
   // Compiled code and most stubs: a frame of fixed size, the return address at its top, the caller's rbp below that.
@@ -281,6 +275,8 @@ class JavaFrames {
   StackFrame* frame_;
   FrameList* list_;
   JavaWalk* walk_;
+  const uint64_t youngest_pc_;
+  bool freezing_ = false;    // the thread is about to wait
   bool named_ = false;       // a method was passed
   bool left_ = false;        // native code called the frames so far
   bool after_stub_ = false;  // the frames that follow may be just being rebuilt

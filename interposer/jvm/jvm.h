@@ -3,9 +3,10 @@
 // A native walk that reaches a pc in HotSpot's code cache hands over to WalkJavaFrames, which names the Java frames and
 // comes back at the native frame that called them: a mixed stack of any number of such pieces is walked from its leaf
 // to its root. No JVMTI, JNI, jmethodID or attached thread. What is read belongs to frames of the calling thread and
-// cannot go away meanwhile; nothing on the Java heap is read, except names of threads (thread_names.h). Thread- and
-// signal-safety: everything but JvmNoteThreadKey is safe in hooks: no lock, no allocation. Errors: a JVM whose tables
-// lack something has native frames only, and JvmFacts says what is missing.
+// cannot go away meanwhile; the Java heap is read for names of threads (thread_names.h) and the stacks of virtual
+// threads (frozen_stack.h) alone, and through the kernel (heap_path.h). Thread- and signal-safety: everything but
+// JvmNoteThreadKey is safe in hooks: no lock, no allocation. Errors: a JVM whose tables lack something has native
+// frames only, and JvmFacts says what is missing.
 //
 // Example (the walk of stack_capture.cc):
 //   if (JvmIsCode(frame.pc)) step = WalkJavaFrames(&memory, &frame, &list, &walk);
@@ -50,7 +51,7 @@ struct JavaWalk {
 enum class JavaStep {
   kLeft,          // *frame is the native caller
   kEnded,         // the root of the stack
-  kContinuation,  // the rest of a virtual thread's stack lies on the heap
+  kContinuation,  // the rest of a virtual thread's stack lies on the heap and cannot be read now
   kLost,          // cannot go on
   kFull,          // the list is full
 };

@@ -161,11 +161,12 @@ uint32_t JavaMethodName(const VmLayout& layout, uint64_t method) {
 
 bool IsMethod(const VmLayout& layout, uint64_t method, const char* class_name, const char* method_name) {
   const MethodParts parts = ReadParts(layout, method);
-  auto equals = [&](uint64_t symbol, const char* text) {
-    const TextSpan span = SymbolText(layout, symbol);
-    return span.length == strlen(text) && memcmp(span.begin, text, span.length) == 0;
-  };
-  return equals(parts.method_symbol, method_name) && equals(parts.class_symbol, class_name);
+  return IsSymbol(layout, parts.method_symbol, method_name) && IsSymbol(layout, parts.class_symbol, class_name);
+}
+
+bool IsSymbol(const VmLayout& layout, uint64_t symbol, const char* text) {
+  const TextSpan span = SymbolText(layout, symbol);
+  return span.length == strlen(text) && memcmp(span.begin, text, span.length) == 0;
 }
 
 uint32_t LineAt(uint64_t table, uint32_t bytecode, uint32_t excluded) {

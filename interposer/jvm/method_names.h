@@ -26,6 +26,9 @@ uint32_t JavaMethodName(const VmLayout& layout, uint64_t method);
 // Is it this method, whatever its parameters? class_name as HotSpot keeps it, with slashes.
 bool IsMethod(const VmLayout& layout, uint64_t method, const char* class_name, const char* method_name);
 
+// Is this the Symbol's text?
+bool IsSymbol(const VmLayout& layout, uint64_t symbol, const char* text);
+
 // The line of a call: HotSpot's compressed table of (bytecode, line) pairs at `table`
 // (OpenJDK, src/hotspot/share/code/compressedStream.hpp and oops/method.cpp). 0 = not known.
 uint32_t LineAt(uint64_t table, uint32_t bytecode, uint32_t excluded);

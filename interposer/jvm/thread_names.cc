@@ -4,8 +4,10 @@
 
 #include "interposer/jvm/checked_read.h"
 #include "interposer/jvm/class_fields.h"
-#include "interposer/jvm/code_cache.h"
+#include "interposer/jvm/heap_path.h"
 #include "interposer/jvm/heap_references.h"
+#include "interposer/jvm/java_thread.h"
+#include "interposer/jvm/learn_once.h"
 
 namespace cadastre {
 namespace {
@@ -20,129 +22,85 @@ struct JavaForm {
   int32_t string_value, string_coder;
   bool name_is_array;  // char[] (8)
 };
-enum FormState : uint32_t { kNotKnown = 0, kLearning = 1, kCannotRead = 2, kKnown = 3 };
 JavaForm g_form;
-uint32_t g_form_state;
+LearnOnce g_learnt;
 
-bool LearnForm(const VmLayout& layout, uint64_t thread_class, uint64_t string_class, JavaForm* form) {
+Learnt LearnForm(const VmLayout& layout, JavaForm* form) {
+  if (layout.thread_class == nullptr || layout.string_class == nullptr || !KnowsPauses(layout) ||
+      (layout.thread_object < 0 && layout.thread_object_handle < 0)) {
+    return Learnt::kCannot;
+  }
+  const uint64_t thread_class = __atomic_load_n(layout.thread_class, __ATOMIC_ACQUIRE);
+  const uint64_t string_class = __atomic_load_n(layout.string_class, __ATOMIC_ACQUIRE);
+  if (thread_class == 0 || string_class == 0) return Learnt::kNotYet;
   ClassField owner, name, value, coder;
   if (!ReadHeapForm(layout, &form->heap) || !FindClassField(layout, thread_class, "eetop", &owner) ||
       !FindClassField(layout, thread_class, "name", &name) || !FindClassField(layout, string_class, "value", &value)) {
-    return false;
+    return Learnt::kCannot;
   }
   form->thread_owner = owner.offset;
   form->thread_name = name.offset;
   form->name_is_array = name.type_first == '[';
   form->string_value = value.offset;
   form->string_coder = FindClassField(layout, string_class, "coder", &coder) ? coder.offset : kNoField;
-  return true;
+  return Learnt::kKnown;
 }
 
-// The form, or nullptr: never (then *answer says so), or not yet.
-const JavaForm* FormOf(const VmLayout& layout, ThreadNameAnswer* answer) {
-  *answer = ThreadNameAnswer::kLater;
-  uint32_t state = __atomic_load_n(&g_form_state, __ATOMIC_ACQUIRE);
-  if (state == kNotKnown) {
-    if (layout.thread_class == nullptr || layout.string_class == nullptr || layout.heap == nullptr ||
-        layout.heap_paused < 0 || layout.heap_cycles < 0 ||
-        (layout.thread_object < 0 && layout.thread_object_handle < 0)) {
-      *answer = ThreadNameAnswer::kKernels;
-      return nullptr;
-    }
-    const uint64_t thread_class = __atomic_load_n(layout.thread_class, __ATOMIC_ACQUIRE);
-    const uint64_t string_class = __atomic_load_n(layout.string_class, __ATOMIC_ACQUIRE);
-    if (thread_class == 0 || string_class == 0) return nullptr;
-    if (!__atomic_compare_exchange_n(&g_form_state, &state, kLearning, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-      return nullptr;
-    }
-    state = LearnForm(layout, thread_class, string_class, &g_form) ? kKnown : kCannotRead;
-    __atomic_store_n(&g_form_state, state, __ATOMIC_RELEASE);
-  }
-  if (state == kCannotRead) *answer = ThreadNameAnswer::kKernels;
-  return state == kKnown ? &g_form : nullptr;
-}
-
-class JavaNameReader {
+// From a thread along its java.lang.Thread and the String to the characters.
+class NameReader {
  public:
-  JavaNameReader(const VmLayout& layout, const JavaForm& form, uint64_t thread)
-      : layout_(layout), form_(form), thread_(thread) {}
+  NameReader(const VmLayout& layout, const JavaForm& form) : form_(form), path_(layout, form.heap) {}
 
-  // Is the thread a JavaThread with its java.lang.Thread? Then the object's and the name's addresses are known.
-  bool FindObject() {
-    if (layout_.thread_object_handle >= 0) {
-      slot_ = LoadField<uint64_t>(thread_, layout_.thread_object_handle);
-      if (slot_ == 0 || !CheckedLoad(slot_, &root_)) return false;
-    } else {
-      slot_ = thread_ + static_cast<uint64_t>(layout_.thread_object);
-      root_ = LoadField<uint64_t>(slot_, 0);
-    }
-    object_ = AddressOfRoot(form_.heap, root_);
+  // The java.lang.Thread to which the JVM's variable at `slot` refers. False: it is not this thread's, or not now.
+  bool FindObject(uint64_t slot, uint64_t thread) {
     uint64_t owner;
-    return object_ != 0 &&
-           CheckedRead({{object_ + static_cast<uint64_t>(form_.thread_owner), &owner, sizeof(owner)},
-                        {NameField(), &name_, form_.heap.reference_bytes}}) &&
-           owner == thread_;
+    return path_.Start(slot, &object_) && path_.Copy(&object_, form_.thread_owner, &owner, sizeof(owner)) &&
+           owner == thread;
   }
 
   ThreadNameAnswer Read(const char* kernel_name, ThreadName* name) {
-    // The array from its length on.
-    uint8_t bytes[kMostPadding + kMaxThreadNameCharacters * 2];
-    const size_t data = static_cast<size_t>(form_.heap.array_data - form_.heap.array_length);
-    if (!FindArray()) return ThreadNameAnswer::kLater;
-    const size_t read = CheckedReadSome(array_ + static_cast<uint64_t>(form_.heap.array_length), bytes, sizeof(bytes));
+    uint8_t characters[kMaxThreadNameCharacters * 2];
+    uint64_t array;
+    bool latin1;
     uint32_t count;
-    if (read < data || !IsUnchanged()) return ThreadNameAnswer::kLater;
-    memcpy(&count, bytes, sizeof(count));
-    if (!latin1_ && form_.string_coder >= 0) count /= 2;  // a byte[] in either case
+    if (!FindArray(&array, &latin1) || !path_.Copy(&array, form_.heap.array_length, &count, sizeof(count))) {
+      return ThreadNameAnswer::kLater;
+    }
+    if (!latin1 && form_.string_coder >= 0) count /= 2;  // a byte[] in either case
     if (count > kMaxThreadNameCharacters) return ThreadNameAnswer::kKernels;
-    if (data + count * (latin1_ ? 1 : 2) > read) return ThreadNameAnswer::kLater;
-    return Judge(bytes + data, count, kernel_name, name);
+    if (!path_.Copy(&array, form_.heap.array_data, characters, count * (latin1 ? 1 : 2))) {
+      return ThreadNameAnswer::kLater;
+    }
+    return Judge(characters, count, latin1, kernel_name, name);
   }
 
  private:
-  static constexpr size_t kMostPadding = 8;  // length and what may lie between it and the first element
-
-  uint64_t NameField() const { return object_ + static_cast<uint64_t>(form_.thread_name); }
-  uint64_t ValueField() const { return string_ + static_cast<uint64_t>(form_.string_value); }
-
-  bool FindArray() {
-    string_ = array_ = AddressOfField(layout_, form_.heap, name_);
-    if (string_ == 0 || form_.name_is_array) return string_ != 0;
+  bool FindArray(uint64_t* array, bool* latin1) {
+    uint64_t string;
     uint8_t coder = 1;
-    const CheckedPiece pieces[] = {{ValueField(), &value_, form_.heap.reference_bytes},
-                                   {string_ + static_cast<uint64_t>(form_.string_coder), &coder, sizeof(coder)}};
-    if (!CheckedRead(pieces, form_.string_coder >= 0 ? 2 : 1)) return false;
-    latin1_ = coder == 0;
-    array_ = AddressOfField(layout_, form_.heap, value_);
-    return array_ != 0 && coder <= 1;
+    if (!path_.Follow(&object_, form_.thread_name, &string) || string == 0) return false;
+    *array = string;
+    if (!form_.name_is_array) {
+      if (form_.string_coder >= 0 && !path_.Copy(&string, form_.string_coder, &coder, sizeof(coder))) return false;
+      if (!path_.Follow(&string, form_.string_value, array)) return false;
+    }
+    *latin1 = coder == 0;
+    return *array != 0 && coder <= 1;
   }
 
-  // All that led to the characters still leads there.
-  bool IsUnchanged() const {
-    uint64_t root, name = 0, value = 0;
-    const CheckedPiece pieces[] = {{slot_, &root, sizeof(root)},
-                                   {NameField(), &name, form_.heap.reference_bytes},
-                                   {ValueField(), &value, form_.heap.reference_bytes}};
-    return CheckedRead(pieces, form_.name_is_array ? 2 : 3) && root == root_ && name == name_ && value == value_ &&
-           AddressOfRoot(form_.heap, root) == object_ && AddressOfField(layout_, form_.heap, name) == string_ &&
-           (form_.name_is_array || AddressOfField(layout_, form_.heap, value) == array_);
-  }
-
-  ThreadNameAnswer Judge(const uint8_t* characters, uint32_t count, const char* kernel_name, ThreadName* name) {
-    name->length = WriteName(characters, count, latin1_, NameForm::kKernel, name->bytes, sizeof(name->bytes));
+  ThreadNameAnswer Judge(const uint8_t* characters, uint32_t count, bool latin1, const char* kernel_name,
+                         ThreadName* name) {
+    name->length = WriteName(characters, count, latin1, NameForm::kKernel, name->bytes, sizeof(name->bytes));
     // The main thread belongs to the launcher: HotSpot leaves its name alone.
     const bool is_main = name->length == 4 && memcmp(name->bytes, "main", 4) == 0;
     if (!is_main && !IsCutFrom(kernel_name, name->bytes, name->length)) return ThreadNameAnswer::kKernels;
-    name->length = WriteName(characters, count, latin1_, NameForm::kProfile, name->bytes, sizeof(name->bytes));
+    name->length = WriteName(characters, count, latin1, NameForm::kProfile, name->bytes, sizeof(name->bytes));
     return ThreadNameAnswer::kWhole;
   }
 
-  const VmLayout& layout_;
   const JavaForm& form_;
-  uint64_t thread_;
-  uint64_t slot_ = 0, object_ = 0, string_ = 0, array_ = 0;  // addresses, from the thread to the characters
-  uint64_t root_ = 0, name_ = 0, value_ = 0;                 // the references in slot, object and string
-  bool latin1_ = false;
+  HeapPath path_;
+  uint64_t object_ = 0;
 };
 
 // A NamedThread's. Of any other thread this reads something else, which IsCutFrom refuses.
@@ -238,18 +196,13 @@ bool IsCutFrom(const char* kernel_name, const char* name, size_t length) {
 
 __attribute__((noinline)) ThreadNameAnswer ReadThreadName(const VmLayout& layout, uint64_t thread,
                                                           const char* kernel_name, ThreadName* name) {
-  ThreadNameAnswer answer = ThreadNameAnswer::kKernels;
-  HeapMoment before, after;
-  const JavaForm* form = FormOf(layout, &answer);
-  if (form != nullptr && ReadHeapMoment(layout, &before) && !before.paused) {
-    JavaNameReader reader(layout, *form, thread);
-    if (reader.FindObject()) {
-      answer = reader.Read(kernel_name, name);
-      const bool still = ReadHeapMoment(layout, &after) && !after.paused && after.cycles == before.cycles;
-      return still ? answer : ThreadNameAnswer::kLater;
-    }
+  const Learnt learnt = g_learnt.Ask([&layout] { return LearnForm(layout, &g_form); });
+  if (learnt == Learnt::kKnown) {
+    NameReader reader(layout, g_form);
+    if (reader.FindObject(ThreadObjectSlot(layout, thread), thread)) return reader.Read(kernel_name, name);
   }
-  return ReadNativeName(layout, thread, kernel_name, name) ? ThreadNameAnswer::kWhole : answer;
+  if (ReadNativeName(layout, thread, kernel_name, name)) return ThreadNameAnswer::kWhole;
+  return learnt == Learnt::kCannot ? ThreadNameAnswer::kKernels : ThreadNameAnswer::kLater;
 }
 
 }  // namespace cadastre

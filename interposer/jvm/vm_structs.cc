@@ -26,7 +26,12 @@ struct VmIntRow {
   const char* name;
   int32_t value;
 };
-static_assert(sizeof(VmStructRow) == 48 && sizeof(VmTypeRow) == 40 && sizeof(VmIntRow) == 16);
+struct VmLongRow {
+  const char* name;
+  int64_t value;
+};
+static_assert(sizeof(VmStructRow) == 48 && sizeof(VmTypeRow) == 40 && sizeof(VmIntRow) == 16 &&
+              sizeof(VmLongRow) == 16);
 
 struct OffsetWanted {
   const char* type;
@@ -102,15 +107,23 @@ constexpr OffsetWanted kOffsets[] = {
     {"CompileTask", "_method", &VmLayout::task_method},
     {"JavaThread", "_threadObj", &VmLayout::thread_object},
     {"NamedThread", "_name", &VmLayout::named_thread_name},
-    {"CollectedHeap", "_is_gc_active", &VmLayout::heap_paused},
-    {"CollectedHeap", "_is_stw_gc_active", &VmLayout::heap_paused},
-    {"CollectedHeap", "_total_collections", &VmLayout::heap_cycles},
+    {"CollectedHeap", "_is_gc_active", &VmLayout::heap_in_pause},
+    {"CollectedHeap", "_is_stw_gc_active", &VmLayout::heap_in_pause},
+    {"CollectedHeap", "_total_collections", &VmLayout::heap_collections},
+    {"oopDesc", "_mark", &VmLayout::oop_mark},
+    {"oopDesc", "_metadata._klass", &VmLayout::oop_class},
+    {"oopDesc", "_metadata._compressed_klass", &VmLayout::oop_narrow_class},
+    {"Klass", "_super", &VmLayout::class_super},
+    {"Klass", "_layout_helper", &VmLayout::class_instance_bytes},
     {"InstanceKlass", "_constants", &VmLayout::class_constants},
+    {"InstanceKlass", "_methods", &VmLayout::class_methods},
     {"InstanceKlass", "_fields", &VmLayout::class_fields},
     {"InstanceKlass", "_java_fields_count", &VmLayout::class_field_count},
     {"InstanceKlass", "_fieldinfo_stream", &VmLayout::class_field_stream},
-    {"Array<u1>", "_data", &VmLayout::array_u1_data},
-    {"Array<u2>", "_data", &VmLayout::array_u2_data},
+    {"Array<int>", "_length", &VmLayout::vm_array_length},
+    {"Array<u1>", "_data", &VmLayout::u1_array_data},
+    {"Array<u2>", "_data", &VmLayout::u2_array_data},
+    {"Array<Method*>", "_data", &VmLayout::method_array_data},
     {"ZGlobalsForVMStructs", "_ZAddressWeakBadMask", &VmLayout::z_weak_bad_mask},
     {"XGlobalsForVMStructs", "_XAddressWeakBadMask", &VmLayout::x_weak_bad_mask},
     {"ZGlobalsForVMStructs", "_ZPointerLoadBadMask", &VmLayout::z_load_bad_mask},
@@ -141,15 +154,35 @@ constexpr StaticWanted kStatics[] = {
      &VmLayout::thread_class},
     {"SystemDictionary", "_well_known_klasses[SystemDictionary::WK_KLASS_ENUM_NAME(String_klass)]",
      &VmLayout::string_class},
-    {"Universe", "_collectedHeap", &VmLayout::heap},
-    {"CompressedOops", "_base", &VmLayout::narrow_base},
-    {"CompressedOops", "_narrow_oop._base", &VmLayout::narrow_base},
-    {"Universe", "_narrow_oop._base", &VmLayout::narrow_base},
-    {"CompressedOops", "_shift", &VmLayout::narrow_shift},
-    {"CompressedOops", "_narrow_oop._shift", &VmLayout::narrow_shift},
-    {"Universe", "_narrow_oop._shift", &VmLayout::narrow_shift},
+    {"Symbol", "_vm_symbols[0]", &VmLayout::vm_symbols},
+    {"Universe", "_collectedHeap", &VmLayout::collected_heap},
+    {"CompressedOops", "_base", &VmLayout::narrow_oop_base},
+    {"CompressedOops", "_narrow_oop._base", &VmLayout::narrow_oop_base},
+    {"Universe", "_narrow_oop._base", &VmLayout::narrow_oop_base},
+    {"CompressedOops", "_shift", &VmLayout::narrow_oop_shift},
+    {"CompressedOops", "_narrow_oop._shift", &VmLayout::narrow_oop_shift},
+    {"Universe", "_narrow_oop._shift", &VmLayout::narrow_oop_shift},
+    {"CompressedKlassPointers", "_base", &VmLayout::narrow_class_base},
+    {"CompressedKlassPointers", "_narrow_klass._base", &VmLayout::narrow_class_base},
+    {"Universe", "_narrow_klass._base", &VmLayout::narrow_class_base},
+    {"CompressedKlassPointers", "_shift", &VmLayout::narrow_class_shift},
+    {"CompressedKlassPointers", "_narrow_klass._shift", &VmLayout::narrow_class_shift},
+    {"Universe", "_narrow_klass._shift", &VmLayout::narrow_class_shift},
     {"ZGlobalsForVMStructs", "_instance_p", &VmLayout::z_globals},
     {"XGlobalsForVMStructs", "_instance_p", &VmLayout::x_globals},
+};
+
+// Bits by number.
+struct BitWanted {
+  const char* name;
+  uint32_t VmLayout::*bit;
+};
+constexpr BitWanted kBits[] = {
+    {"FieldInfo::FieldFlags::_ff_initialized", &VmLayout::field_initialized},
+    {"FieldInfo::FieldFlags::_ff_injected", &VmLayout::field_injected},
+    {"FieldInfo::FieldFlags::_ff_generic", &VmLayout::field_generic},
+    {"FieldInfo::FieldFlags::_ff_stable", &VmLayout::field_stable},
+    {"FieldInfo::FieldFlags::_ff_contended", &VmLayout::field_contended},
 };
 
 struct SizeWanted {
@@ -293,6 +326,13 @@ bool ReadVmStructs(const link_map* libjvm, VmLayout* layout) {
                               Is(constants->name, "ConstMethodFlags::_misc_has_linenumber_table");
     if (line_numbers) layout->has_line_numbers = static_cast<uint32_t>(constants->value);
     if (Is(constants->name, "frame::entry_frame_call_wrapper_offset")) layout->call_wrapper_slot = constants->value;
+    for (const BitWanted& wanted : kBits) {
+      if (Is(constants->name, wanted.name)) layout->*wanted.bit = 1u << (constants->value & 31);
+    }
+  }
+  const auto* longs = Table<VmLongRow>(libjvm, "gHotSpotVMLongConstants");
+  for (; longs != nullptr && longs->name != nullptr; longs++) {
+    if (Is(longs->name, "markWord::klass_shift")) layout->mark_class_shift = static_cast<uint32_t>(longs->value);
   }
   // JDK 8 calls its HotSpot "25". It alone has one code heap, and its code cache bounds are that heap's.
   if (layout->code_heaps == nullptr && layout->code_heap != nullptr) layout->feature = 8;

@@ -1,10 +1,11 @@
 // HotSpot's description of itself: where in its own structures the walker finds what it reads.
 //
-// Source: the tables gHotSpotVMStructs, gHotSpotVMTypes and gHotSpotVMIntConstants that every product libjvm.so exports
-// (made for the serviceability agent; OpenJDK, src/hotspot/share/runtime/vmStructs.hpp). Offsets are bytes. Nothing is
-// taken as known that the tables can tell; what they do not tell (the slots of an interpreter frame, the form of debug
-// information) follows from the JDK's feature version. Thread- and signal-safety: ReadVmStructs runs once; afterwards
-// the layout is constant. Errors: a field that is needed and not there makes the layout unusable; its name is kept.
+// Source: the tables gHotSpotVMStructs, gHotSpotVMTypes, gHotSpotVMIntConstants and gHotSpotVMLongConstants that every
+// product libjvm.so exports (made for the serviceability agent; OpenJDK, src/hotspot/share/runtime/vmStructs.hpp).
+// Offsets are bytes. Nothing is taken as known that the tables can tell; what they do not tell (the slots of an
+// interpreter frame, the form of debug information) follows from the JDK's feature version. Thread- and signal-safety:
+// ReadVmStructs runs once; afterwards the layout is constant. Errors: a field that is needed and not there makes the
+// layout unusable; its name is kept.
 //
 // Example:
 //   VmLayout layout;
@@ -34,11 +35,16 @@ struct VmLayout {
 
   const uint64_t* flags;  // JVMFlag[]; nullptr = not known, as are the next
   const uint64_t* flag_count;
+
+  // For the Java heap (heap_references.h, class_fields.h); nullptr = not known.
   const uint64_t* thread_class;  // InstanceKlass* of java.lang.Thread
   const uint64_t* string_class;
-  const uint64_t* heap;         // CollectedHeap*
-  const uint64_t* narrow_base;  // of compressed references
-  const uint64_t* narrow_shift;
+  const uint64_t* vm_symbols;        // Symbol*[], names of fields that HotSpot adds to classes
+  const uint64_t* collected_heap;    // CollectedHeap*
+  const uint64_t* narrow_oop_base;   // address = base + (value << shift)
+  const uint64_t* narrow_oop_shift;  // int, as the other shift
+  const uint64_t* narrow_class_base;
+  const uint64_t* narrow_class_shift;
   const uint64_t* z_globals;  // ZGlobalsForVMStructs*; XGlobalsForVMStructs*: the single-generation Z of 21 to 23
   const uint64_t* x_globals;
 
@@ -76,14 +82,23 @@ struct VmLayout {
   int32_t anchor_sp, anchor_pc, anchor_fp, call_wrapper_anchor;
   int32_t compiler_env, env_task, task_method;
 
-  // Names of threads (thread_names.h). Any of them may be kNoField.
-  int32_t thread_object;             // JavaThread::_threadObj: the reference; or
-  int32_t thread_object_handle;      // the address of one
-  int32_t named_thread_name;         // NamedThread::_name: char*
-  int32_t heap_paused, heap_cycles;  // CollectedHeap: bool and u4
-  int32_t class_constants, class_fields, class_field_count, class_field_stream, array_u1_data, array_u2_data;
+  // Of threads and the Java heap; any of them may be kNoField.
+  int32_t thread_object;                    // JavaThread::_threadObj: the reference; or
+  int32_t thread_object_handle;             // the address of one
+  int32_t named_thread_name;                // NamedThread::_name: char*
+  int32_t heap_in_pause, heap_collections;  // CollectedHeap: bool and u4
+  int32_t oop_mark, oop_class, oop_narrow_class;
+  int32_t class_super, class_instance_bytes;  // Klass: _super, _layout_helper
+  int32_t class_constants, class_methods;     // InstanceKlass
+  int32_t class_fields, class_field_count;    // Array<u2>* and u2, until 20; or
+  int32_t class_field_stream;                 // Array<u1>*
+  int32_t vm_array_length;                    // Array<T>::_length: int
+  int32_t u1_array_data, u2_array_data, method_array_data;
   int32_t z_weak_bad_mask, x_weak_bad_mask;  // until 20; of x_globals
   int32_t z_load_bad_mask, z_load_shift;     // generational
+  // Bits of a field's flags in the stream, and where the class begins in the mark of a compact header. 0 = not known.
+  uint32_t field_initialized, field_injected, field_generic, field_stable, field_contended;
+  uint32_t mark_class_shift;
 
   int32_t interpreter_bytecode_slot;  // words from rbp
   int32_t call_wrapper_slot;

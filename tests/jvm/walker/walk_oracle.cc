@@ -9,7 +9,8 @@
 // allocate (for -Xcomp, in which AsyncGetCallTrace takes the wrong debug information for many a frame, or none);
 // CADASTRE_ORACLE=time compares nothing and says how long warm captures of about 20 native and 30 Java frames take;
 // CADASTRE_ORACLE_EVERY compares each Nth allocation (default 1); CADASTRE_ORACLE_OUT gets the counts, one
-// "name value" a line; CADASTRE_ORACLE_SHOW shows that many differences on stderr (default 3).
+// "name value" a line (finished_from_heap: stacks of which a part came from the Java heap); CADASTRE_ORACLE_SHOW shows
+// that many differences on stderr (default 3).
 #include <dlfcn.h>
 #include <jvmti.h>
 #include <pthread.h>
@@ -27,6 +28,7 @@
 
 #include "interposer/elf_lookup.h"
 #include "interposer/jvm/code_cache.h"
+#include "interposer/jvm/frozen_stack.h"
 #include "interposer/jvm/java_thread.h"
 #include "interposer/jvm/jvm.h"
 #include "interposer/jvm/method_names.h"
@@ -53,6 +55,7 @@ using AsyncGetCallTrace = void (*)(AsgctTrace*, jint, void*);
 
 constexpr jint kDepth = 1024;
 constexpr jint kNativeBytecode = -3;
+constexpr char kVirtualThreadRoot[] = "jdk.internal.vm.Continuation.enterSpecial:0";
 
 std::atomic<bool> g_started{false};
 std::atomic<uint64_t> g_allocations{0};
@@ -67,9 +70,12 @@ VmLayout g_layout;
 int32_t g_thread_state = -1, g_stack_base = -1, g_stack_size = -1;
 __thread int t_inside __attribute__((tls_model("initial-exec")));
 
+__thread bool t_finished_from_heap __attribute__((tls_model("initial-exec")));
+
 struct Counts {
   std::atomic<uint64_t> walks, equal, different, walker_only, oracle_only, neither, oracle_errors, frames, cut,
-      continuations, skipped_native, unknown_ids, decided_for_walker, decided_for_oracle, undecided;
+      continuations, finished_from_heap, finished_equal, skipped_native, unknown_ids, decided_for_walker,
+      decided_for_oracle, undecided;
 };
 Counts g_counts;
 
@@ -133,15 +139,17 @@ bool AskJvmti(std::vector<uint64_t>* expected) {
 }
 
 // Only below the stress's own native methods: they hold nothing that a wait for a safepoint could block on.
-void CompareWithJvmti(const std::vector<uint64_t>& walked, const uint64_t* frames, uint32_t count, uint32_t flags,
-                      bool cut) {
+void CompareWithJvmti(std::vector<uint64_t> walked, const uint64_t* frames, uint32_t count, uint32_t flags, bool cut) {
   std::vector<uint64_t> expected;
+  // JVMTI leaves out the root of a virtual thread.
+  if (walked.size() > 1 && NameOf(walked.back()) == kVirtualThreadRoot) walked.pop_back();
   if (walked.empty() || !IsInNative() || NameOf(walked[0]).rfind("com.acme.stress.", 0) != 0 || !AskJvmti(&expected)) {
     g_counts.neither++;
     return;
   }
   if (Equal(walked, expected, cut)) {
     g_counts.equal++;
+    g_counts.finished_equal += t_finished_from_heap;
     return;
   }
   g_counts.different++;
@@ -185,8 +193,10 @@ void Compare(const EntryRegisters& registers) {
   if (g_only_time) return Measure(registers);
   uint64_t frames[kMaxFrames];
   uint32_t flags = 0;
+  t_finished_from_heap = false;
   const uint32_t count = CaptureStack(registers, OwnStack(), frames, kMaxFrames, &flags);
   g_counts.walks++;
+  g_counts.finished_from_heap += t_finished_from_heap;
   g_counts.frames += count;
   const bool cut = (flags & format::kSiteTruncatedMask) != 0;
   if ((flags & format::kSiteTruncatedContinuation) != 0) g_counts.continuations++;
@@ -238,8 +248,7 @@ void Compare(const EntryRegisters& registers) {
   }
   // Of a virtual thread AsyncGetCallTrace goes on into the thread that carries it.
   if (expected.size() > walked.size() && walked.size() > 1) {
-    static const std::string kRoot = "jdk.internal.vm.Continuation.enterSpecial:0";
-    if (NameOf(walked.back()) == kRoot &&
+    if (NameOf(walked.back()) == kVirtualThreadRoot &&
         Equal(walked, std::vector<uint64_t>(expected.begin(), expected.begin() + static_cast<long>(walked.size())),
               false)) {
       g_counts.equal++;
@@ -293,6 +302,8 @@ void Report() {
       {"frames", g_counts.frames},
       {"cut", g_counts.cut},
       {"continuations", g_counts.continuations},
+      {"finished_from_heap", g_counts.finished_from_heap},
+      {"finished_equal", g_counts.finished_equal},
       {"skipped_native", g_counts.skipped_native},
       {"unknown_ids", g_counts.unknown_ids},
       {"decided_for_walker", g_counts.decided_for_walker},
@@ -341,6 +352,16 @@ void oracle_allocation(const cadastre::EntryRegisters* registers) {
   t_inside = 1;
   Compare(*registers);
   t_inside = 0;
+}
+
+// The walker's calls of FrozenStack::Next come here (--wrap), to count the stacks that it finished.
+extern "C" cadastre::FrozenStep __real__ZN8cadastre11FrozenStack4NextEPNS_11FrozenFrameE(cadastre::FrozenStack* stack,
+                                                                                         cadastre::FrozenFrame* frame);
+extern "C" cadastre::FrozenStep __wrap__ZN8cadastre11FrozenStack4NextEPNS_11FrozenFrameE(cadastre::FrozenStack* stack,
+                                                                                         cadastre::FrozenFrame* frame) {
+  const cadastre::FrozenStep step = __real__ZN8cadastre11FrozenStack4NextEPNS_11FrozenFrameE(stack, frame);
+  if (step == cadastre::FrozenStep::kRoot) t_finished_from_heap = true;
+  return step;
 }
 
 extern "C" __attribute__((visibility("default"))) int pthread_key_create(pthread_key_t* key,

@@ -3,7 +3,9 @@
 
 At most one stack in a thousand may differ from AsyncGetCallTrace's (walk_oracle.cc); where that one is known to be wrong, JVMTI decides.
 With -Xcomp AsyncGetCallTrace gives an error for most stacks, and for others the debug information of a neighbouring call: JVMTI is the
-oracle there. By default a slice of the matrix that changes with the date; --all runs each JDK, compiler mode and collector until
+oracle there. (Its first round compiles everything, one method after the other, and with Shenandoah takes longer than a whole run is meant to:
+108 stacks and none different, on JDK 17 and 25. So the stress counts its seconds from the end of that round.) Virtual threads are compared in runs of their own, with JVMTI too: none of their stacks may differ, and of those of which a
+part lies on the Java heap most must be whole (a collector may always come between; ZGC's references are often not up to date). By default a slice of the matrix that changes with the date; --all runs each JDK, compiler mode and collector until
 100,000 stacks were compared.
 """
 import argparse
@@ -23,11 +25,11 @@ COLLECTORS = {"serial": "-XX:+UseSerialGC", "parallel": "-XX:+UseParallelGC", "g
 WANTED = 100000
 
 
-def run_once(args, java, flags, jvmti, seconds):
+def run_once(args, java, flags, jvmti, seconds, words=()):
     out = os.path.join(args.scratch, "counts")
     environment = {"LD_PRELOAD": args.oracle, "CADASTRE_ORACLE_OUT": out, "CADASTRE_ORACLE": "jvmti" if jvmti else "asgct"}
     command = [java, *flags, "-Xmx256m", f"-agentpath:{args.oracle}", f"-Djava.library.path={args.stress}", "-jar",
-               f"{args.stress}/stress.jar", str(seconds), "2"]
+               f"{args.stress}/stress.jar", str(seconds), "2", *words]
     outcome = target.run(command, environment, cwd=args.scratch, timeout=240)
     if outcome.status != 0 or "rounds done" not in outcome.stdout:
         raise AssertionError(f"{' '.join(command)}\nended with {outcome.status}: {outcome.stdout[-2000:]}{outcome.stderr[-2000:]}")
@@ -57,6 +59,27 @@ def judge(args, java, name, flags, wanted):
         problems.append(f"{name}: only {compared} stacks could be compared")
     if wrong * 1000 > compared or total["decided_for_oracle"] > 0 or total["cut"] * 1000 > total["walks"]:
         problems.append(f"{name}: more than one stack in a thousand is wrong or cut\n{stderr[:4000]}")
+    return problems
+
+
+def judge_virtual_threads(args, java, name, flags, wanted):
+    """The same for virtual threads that have waited."""
+    total, stderr = {}, ""
+    for _ in range(30):
+        counts, errors = run_once(args, java, flags, True, args.seconds, ["virtual"])
+        stderr = stderr or errors
+        total = {key: total.get(key, 0) + value for key, value in counts.items()}
+        if total["finished_equal"] >= wanted:
+            break
+    print(f"{name} virtual: {total['equal']} compared, {total['different']} different, {total['finished_from_heap']} finished from the "
+          f"heap, {total['finished_equal']} of them compared, {total['continuations']} cut there", flush=True)
+    problems = []
+    if total["finished_equal"] < wanted:
+        problems.append(f"{name} virtual: only {total['finished_equal']} stacks that lie on the heap could be compared")
+    if total["different"] > 0:
+        problems.append(f"{name} virtual: {total['different']} stacks differ\n{stderr[:4000]}")
+    if total["continuations"] > total["finished_from_heap"]:
+        problems.append(f"{name} virtual: {total['continuations']} stacks are cut at the heap")
     return problems
 
 
@@ -96,6 +119,8 @@ def main():
         for name, java, flags in slices(homes, args.all, datetime.date.today().toordinal()):
             try:
                 problems += judge(args, java, name, flags, WANTED if args.all else 5000)
+                if "-Xcomp" not in flags and int(programs.java_feature(os.path.dirname(os.path.dirname(java)))) >= 21:
+                    problems += judge_virtual_threads(args, java, name, flags, 20000 if args.all else 1000)
             except AssertionError as error:
                 problems.append(f"{name}: {error}")
     finally:

@@ -2,12 +2,8 @@
 // rightly from a JVM is tests/jvm/walker/names_test.py's to prove.
 #include "interposer/jvm/thread_names.h"
 
-#include <string.h>
-#include <sys/mman.h>
-
 #include <string>
 
-#include "interposer/jvm/checked_read.h"
 #include "tests/support/catch.h"
 
 using namespace cadastre;
@@ -83,22 +79,4 @@ TEST_CASE("Any other name is refused", "[thread_names]") {
   CHECK_FALSE(IsCut("http-ni.-xec-12", "http-nio-8080-exec-12"));
   CHECK_FALSE(IsCut("java", "main"));
   CHECK_FALSE(IsCut("http-nio-8080", "http-nio-8080-exec-12"));
-}
-
-TEST_CASE("Memory that is not there is refused, not touched", "[thread_names]") {
-  auto* pages = static_cast<char*>(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  REQUIRE(pages != MAP_FAILED);
-  REQUIRE(munmap(pages + 4096, 4096) == 0);
-  memcpy(pages + 4096 - 8, "the end", 8);
-  const auto end = reinterpret_cast<uint64_t>(pages) + 4096;
-  uint64_t word = 0;
-  char text[64] = {};
-  CHECK(CheckedLoad(end - 8, &word));
-  CHECK_FALSE(CheckedLoad(end - 4, &word));
-  CHECK_FALSE(CheckedLoad(0, &word));
-  CHECK_FALSE(CheckedRead({{end - 8, &word, 8}, {end, text, 8}}));
-  CHECK(CheckedReadSome(end - 8, text, sizeof(text)) == 8);
-  CHECK(std::string(text) == "the end");
-  CHECK(CheckedReadSome(end, text, sizeof(text)) == 0);
-  munmap(pages, 4096);
 }

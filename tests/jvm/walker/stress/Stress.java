@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.IntUnaryOperator;
 import java.util.zip.Deflater;
 import java.util.zip.Inflater;
@@ -19,14 +20,16 @@ import java.util.zip.Inflater;
  * recursion, lambdas, method handles, reflection, proxies, short threads, native code that calls Java again. Each of them allocates native
  * memory somewhere below.
  *
- * <p>Arguments: seconds, threads, then words that switch things on: "oome" and "overflow" also throw those errors all the time, "virtual"
- * also runs virtual threads (where there are some), "exit", "halt" and "return" (the default) say how to end.
+ * <p>Arguments: seconds after each thread's first round (with -Xcomp everything is compiled in that one, for a minute or more), threads,
+ * then words that switch things on: "oome" and "overflow" also throw those errors all the time, "virtual" also runs virtual threads (where
+ * there are some), "exit", "halt" and "return" (the default) say how to end.
  */
 public final class Stress {
   private static volatile boolean stop;
   private static volatile Object sink;
   private static boolean oome, overflow;
   private static byte[] pluginBytes;
+  private static CountDownLatch warm;
 
   private Stress() {}
 
@@ -251,7 +254,10 @@ public final class Stress {
     Random random = new Random(seed);
     long rounds = 0;
     try {
-      while (!stop) round(random, (int) rounds++);
+      do {
+        round(random, (int) rounds++);
+        if (rounds == 1) warm.countDown();
+      } while (!stop);
     } catch (Throwable e) {
       e.printStackTrace();
       Runtime.getRuntime().halt(70);
@@ -262,6 +268,28 @@ public final class Stress {
   /** By reflection: compiled for releases that have none. */
   private static Thread startVirtual(Runnable work) throws Exception {
     return (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work);
+  }
+
+  /** Waits far down: the stack is put back piece by piece, and each piece allocates. */
+  static int waitBelow(int depth, Random random) throws InterruptedException {
+    allocate(8);
+    if (depth == 0) {
+      Thread.sleep(1);
+      garbage(random);
+      return 1;
+    }
+    int sum = depth % 5 == 0 ? waitAndAdd(depth, random, 1, 2, 3, 4, 5, 6, 7, 8) : waitBelow(depth - 1, random);
+    allocate(8);
+    if (random.nextInt(40) == 0) Thread.yield();
+    return sum + called(random.nextInt(2));
+  }
+
+  /** More arguments than registers. */
+  static int waitAndAdd(int depth, Random random, long a, long b, long c, long d, long e, long f, long g, long h)
+      throws InterruptedException {
+    int sum = waitBelow(depth - 1, random);
+    allocate(8);
+    return sum + (int) (a + b + c + d + e + f + g + h);
   }
 
   private static void virtualThreads() throws Exception {
@@ -278,6 +306,7 @@ public final class Stress {
                     sink = recurse(10, random);
                     Thread.sleep(1);
                     deflate(random);
+                    sink = waitBelow(random.nextInt(100), random);
                     sink = callJava(2);
                   }
                 } catch (InterruptedException e) {
@@ -301,6 +330,7 @@ public final class Stress {
     System.out.println("started");
     System.out.flush();
     long[] rounds = new long[count];
+    warm = new CountDownLatch(count);
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       int number = i;
@@ -312,6 +342,7 @@ public final class Stress {
         new Thread(
             () -> {
               try {
+                warm.await();
                 Thread.sleep((long) (seconds * 1000));
               } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
