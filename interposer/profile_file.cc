@@ -28,6 +28,8 @@ namespace {
 // Pages are made present 64 KiB at a time: one system call per some hundred records, and at most 7 regions * 64 KiB too
 // much.
 constexpr uint64_t kChunkBytes = 64 * 1024;
+// The kernel may ask to try again, and may do so for ever: the program is not kept waiting for pages of ours.
+constexpr int kPopulateAttempts = 16;
 enum ChunkState : uint8_t { kChunkUntouched = 0, kChunkPresent = 1, kChunkFull = 2 };
 
 char* base;
@@ -42,11 +44,11 @@ uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * t
 bool Populate(uint64_t chunk) {
   uint64_t begin = chunk * kChunkBytes;
   uint64_t bytes = mapped_bytes - begin < kChunkBytes ? mapped_bytes - begin : kChunkBytes;
-  long result;
-  do {
+  long result = -EAGAIN;
+  for (int attempt = 0; attempt < kPopulateAttempts && (result == -EINTR || result == -EAGAIN); attempt++) {
     result =
         RawSyscall(SYS_madvise, reinterpret_cast<long>(base + begin), static_cast<long>(bytes), MADV_POPULATE_WRITE);
-  } while (result == -EINTR || result == -EAGAIN);
+  }
   __atomic_store_n(&chunks[chunk], result == 0 ? kChunkPresent : kChunkFull, __ATOMIC_RELEASE);
   return result == 0;
 }

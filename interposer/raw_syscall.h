@@ -10,7 +10,15 @@
 
 namespace cadastre {
 
+#ifdef CADASTRE_FAULTS
+// Only in the preload of tests/faults: the negative error that this call is to give instead of being made, or 0.
+long PlannedFault(long number);
+#endif
+
 inline long RawSyscall(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+#ifdef CADASTRE_FAULTS
+  if (const long error = PlannedFault(number); error != 0) return error;
+#endif
   long result;
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;

@@ -267,8 +267,9 @@ bool SessionOpen() {
 bool SessionIsRecording() {
   if (State() != SessionState::kRecording) return false;
   if (__atomic_load_n(alive_page, __ATOMIC_RELAXED) == 0) return false;
-  // Kernels before 4.14 cannot wipe: ask who we are.
-  return wipe_works || static_cast<uint32_t>(RawSyscall(SYS_getpid)) == own_pid;
+  // Kernels before 4.14 cannot wipe: ask who we are. A sandbox may punish the question; there the atfork handler is
+  // all there is.
+  return wipe_works || IsSandboxed() || static_cast<uint32_t>(RawSyscall(SYS_getpid)) == own_pid;
 }
 
 uint64_t SessionInterval() {

@@ -131,6 +131,18 @@ struct Attribution::State {
     return true;
   }
 
+  static bool IsJvm(const KnownFrame& frame) {
+    return !frame.rules.empty() && frame.rules.back() != nullptr &&
+           absl::StartsWith(frame.rules.back()->module, "platform/jvm");
+  }
+  bool IsJvmMapping(uint32_t site) {
+    for (uint32_t number : NumbersOf(site)) {
+      const KnownFrame& frame = Know(number);
+      if (!frame.own) return IsJvm(frame);
+    }
+    return false;
+  }
+
   // The site's charge without the thread's part.
   std::unique_ptr<SiteCharge> Walk(uint32_t site_index) {
     const Site& site = profile.sites[site_index];
@@ -138,9 +150,12 @@ struct Attribution::State {
     Charge& charge = result->charge;
     StackWalk walk;
     int index = 0;
+    // What a JVM maps is its heap, its metaspace, its code: not the business of whoever ran into it.
+    const bool by_jvm = site.kind == SiteKind::kMmap && IsJvmMapping(site_index);
     for (uint32_t number : NumbersOf(site_index)) {
       const KnownFrame& frame = Know(number);
       if (frame.own) continue;
+      if (by_jvm && !IsJvm(frame)) break;
       bool owned = false;
       for (size_t i = 0; i < frame.frames->size() && !owned; i++, index++) {
         if (frame.rules[i] == nullptr && guess && OwnByGuess((*frame.frames)[i], &charge)) {

@@ -98,6 +98,7 @@ void Tally::Add(const Tally& other) {
   peak_bytes += other.peak_bytes;
   peak_variance += other.peak_variance;
   old_bytes += other.old_bytes;
+  mapped_bytes += other.mapped_bytes;
   old_variance += other.old_variance;
 }
 
@@ -113,6 +114,8 @@ Estimate EstimateOf(const Tally& tally, Metric metric) {
       return {static_cast<double>(tally.peak_bytes), tally.peak_variance};
     case Metric::kOld:
       return {static_cast<double>(tally.old_bytes), tally.old_variance};
+    case Metric::kMapped:
+      return {static_cast<double>(tally.mapped_bytes), 0};
   }
   return {};
 }

@@ -44,13 +44,14 @@ struct Tally {
   double peak_variance = 0;
   uint64_t old_bytes = 0;
   double old_variance = 0;
+  uint64_t mapped_bytes = 0;  // of mappings: committed, not sampled
 
   // One live block. `old` = it is older than the reader's threshold.
   void AddLive(uint64_t size_bytes, uint64_t weight_bytes, bool old);
   void Add(const Tally& other);
 };
 
-enum class Metric { kLive, kAllocated, kCount, kPeak, kOld };
+enum class Metric { kLive, kAllocated, kCount, kPeak, kOld, kMapped };
 Estimate EstimateOf(const Tally& tally, Metric metric);
 
 // Standard error of part/total in percent, where `part` is contained in `total`: the delta method with cov(part,total)

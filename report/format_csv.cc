@@ -15,18 +15,18 @@ std::string Numbers(const Report& report, const Tally& tally) {
   if (report.options.by == GroupBy::kThread) {
     return absl::StrCat(tally.live_bytes, ",", whole(EstimateOf(tally, Metric::kLive).StandardError()), ",",
                         JsonNumber(report.SharePercent(tally)), ",,,", whole(tally.live_count), ",,,",
-                        report.older_than_s > 0 ? absl::StrCat(tally.old_bytes) : "");
+                        report.older_than_s > 0 ? absl::StrCat(tally.old_bytes) : "", ",", tally.mapped_bytes);
   }
   return absl::StrCat(tally.live_bytes, ",", whole(EstimateOf(tally, Metric::kLive).StandardError()), ",",
                       JsonNumber(report.SharePercent(tally)), ",", tally.allocated_bytes, ",",
                       whole(EstimateOf(tally, Metric::kAllocated).StandardError()), ",", whole(tally.live_count), ",",
                       tally.samples, ",", tally.peak_bytes, ",",
-                      report.older_than_s > 0 ? absl::StrCat(tally.old_bytes) : "");
+                      report.older_than_s > 0 ? absl::StrCat(tally.old_bytes) : "", ",", tally.mapped_bytes);
 }
 
 constexpr char kNumberHeadings[] =
     "live_bytes,live_bytes_stderr,share_pct,allocated_bytes,allocated_bytes_stderr,live_count,samples,peak_bytes,old_"
-    "bytes";
+    "bytes,mapped_bytes";
 
 std::string StackText(const Report& report, const SiteRow& row) {
   std::string stack;

@@ -65,7 +65,7 @@ std::string TotalsJson(const Report& report) {
   object.Integer("allocated_bytes_stderr", Rounded(EstimateOf(totals, Metric::kAllocated).StandardError()));
   object.Integer("live_count", Rounded(totals.live_count));
   object.Integer("live_count_stderr", Rounded(EstimateOf(totals, Metric::kCount).StandardError()));
-  object.Integer("peak_bytes", totals.peak_bytes);
+  object.Integer("peak_bytes", totals.peak_bytes).Integer("mapped_bytes", totals.mapped_bytes);
   return object.Done();
 }
 
@@ -76,6 +76,7 @@ void AddTally(const Report& report, const Tally& tally, JsonObject* object) {
   object->Integer("allocated_bytes_stderr", Rounded(EstimateOf(tally, Metric::kAllocated).StandardError()));
   object->Integer("live_count", Rounded(tally.live_count)).Integer("samples", tally.samples);
   object->Integer("live_samples", tally.live_samples).Integer("peak_bytes", tally.peak_bytes);
+  object->Integer("mapped_bytes", tally.mapped_bytes);
   if (report.older_than_s > 0) {
     object->Integer("old_bytes", tally.old_bytes);
   } else {
@@ -154,6 +155,7 @@ std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames
       .TextOrNull("thread", row.thread)
       .Text("kind", kKinds[static_cast<int>(row.kind)]);
   object.Raw("frames", list).Integer("peak_bytes", row.tally.peak_bytes).TextOrNull("via", row.via);
+  object.Integer("mapped_bytes", row.tally.mapped_bytes);
   object.Bool("truncated", row.truncated).TextOrNull("created_by", row.created_by);
   object.Text("holder", row.holder).Bool("pooled", row.pooled);
   if (row.owner_frame >= 0) {

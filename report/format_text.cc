@@ -136,6 +136,8 @@ class TextFormat {
     parts.push_back(absl::StrCat("native live ", at_least,
                                  EstimateText(EstimateOf(totals, Metric::kLive), Metric::kLive), " in ",
                                  EstimateText(EstimateOf(totals, Metric::kCount), Metric::kCount), " blocks"));
+    if (totals.mapped_bytes > 0)
+      parts.push_back(absl::StrCat("mapped ", FormatBytes(static_cast<double>(totals.mapped_bytes))));
     if (totals.peak_bytes > 0) {
       std::string when = profile_.peak_ns > 0 ? absl::StrCat(" at ", FormatDuration(Seconds(profile_.peak_ns))) : "";
       parts.push_back(absl::StrCat("peak ", at_least, FormatBytes(static_cast<double>(totals.peak_bytes)), when));

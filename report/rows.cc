@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "interposer/profile_format.h"
 #include "report/function_name.h"
 #include "report/runtime_facts.h"
 #include "report/thread_pattern.h"
@@ -103,6 +104,39 @@ class Builder {
         AddVolume(site, last ? 1.0 : share, last, &rest, &parts[i].tally);
       }
     }
+  }
+
+  // What the program has mapped for itself. An allocator's mappings hold the blocks that are counted as live, and a
+  // range that may not be touched is reserved and takes nothing.
+  void AddMappings() {
+    for (const Mapping& mapping : profile_.mappings) {
+      if (mapping.site == kNoSite || (mapping.flags & format::kMappingAllocator) != 0 ||
+          (mapping.flags & format::kMappingProtection) == 0) {
+        continue;
+      }
+      const uint64_t bytes = mapping.end - mapping.start;
+      Part& part = PartOf(mapping.site, &attribution_->ChargeOf(mapping.site, mapping.thread));
+      part.tally.mapped_bytes += bytes;
+      const uint32_t pattern = mapping.thread < pattern_of_.size() ? pattern_of_[mapping.thread] : 0;
+      AddTo(&part.threads, pattern, bytes);
+      patterns_[pattern].tally.mapped_bytes += bytes;
+      patterns_[pattern].seen |= report_->options.metric == Metric::kMapped;
+    }
+  }
+
+  // Mappings are shown where they are asked for, and nothing else there.
+  void DropOtherKind(Metric metric) {
+    auto is_other = [metric](const auto& row) {
+      const Tally& tally = row.tally;
+      const bool has_blocks = tally.live_bytes > 0 || tally.allocated_bytes > 0 || tally.peak_bytes > 0 ||
+                              tally.samples > 0 || tally.live_samples > 0;
+      return metric == Metric::kMapped ? tally.mapped_bytes == 0 : !has_blocks && tally.mapped_bytes > 0;
+    };
+    for (std::vector<Row>* rows :
+         {&report_->modules, &report_->teams, &report_->libraries, &report_->threads, &report_->holders}) {
+      std::erase_if(*rows, is_other);
+    }
+    std::erase_if(report_->sites, is_other);
   }
 
   // `share` of what the site had; the last part takes what is left, so that the parts are the site.
@@ -332,7 +366,7 @@ class Builder {
       guessed |= row.guessed;
       unattributed |= row.unattributed;
       if (row.pooled) pooled_bytes += row.tally.live_bytes;
-      vias[charge.via] += row.tally.live_bytes + row.tally.allocated_bytes / 1024;
+      vias[charge.via] += row.tally.live_bytes + row.tally.allocated_bytes / 1024 + row.tally.mapped_bytes / 1024;
     }
     Row ToRow(const std::string& name) const {
       Row row;
@@ -386,9 +420,13 @@ class Builder {
 std::string MethodOf(const Profile& profile, Metric metric, GroupBy by) {
   static constexpr const char* kQuantities[] = {"live bytes", "allocated bytes", "live blocks",
                                                 "live bytes at the peak", "old live bytes"};
+  const char* walked = by == GroupBy::kHolder ? "holder, first shared structure or owned frame" : nullptr;
+  if (metric == Metric::kMapped) {
+    return absl::StrCat("every mapping, committed bytes by ",
+                        walked != nullptr ? walked : "mapping site, first owned frame");
+  }
   return absl::StrCat(profile.exact() ? "every allocation, " : "sampled, ", kQuantities[static_cast<int>(metric)],
-                      by == GroupBy::kHolder ? " by holder, first shared structure or owned frame"
-                                             : " by allocation site, first owned frame");
+                      " by ", walked != nullptr ? walked : "allocation site, first owned frame");
 }
 
 // Where a profile is read far from its binaries every library has this warning: one line for all of them.
@@ -413,7 +451,7 @@ void AddSymbolWarnings(const std::vector<std::string>& warnings, std::vector<std
 }  // namespace
 
 const char* MetricName(Metric metric) {
-  static constexpr const char* kNames[] = {"live", "allocated", "count", "peak", "old"};
+  static constexpr const char* kNames[] = {"live", "allocated", "count", "peak", "old", "mapped"};
   return kNames[static_cast<int>(metric)];
 }
 
@@ -456,7 +494,8 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   report.options = options;
   report.trust = JudgeProfile(profile, options.min_samples);
   report.runtime = RuntimeOf(profile);
-  bool unknown = options.by == GroupBy::kThread && options.metric != Metric::kLive && options.metric != Metric::kCount;
+  bool unknown =
+      options.by == GroupBy::kThread && (options.metric == Metric::kAllocated || options.metric == Metric::kPeak);
   if (unknown) report.options.metric = Metric::kLive;
   const Metric metric = report.options.metric;
   report.method = MethodOf(profile, metric, options.by);
@@ -470,7 +509,9 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   Builder builder(profile, attribution, &report);
   builder.AddLiveSamples();
   builder.AddVolumes();
+  builder.AddMappings();
   builder.MakeRows();
+  builder.DropOtherKind(metric);
   builder.Sort(options.older_than_s.has_value() && metric == Metric::kLive ? Metric::kOld : metric);
   report.guesses = attribution->guesses() && std::any_of(report.modules.begin(), report.modules.end(),
                                                          [](const Row& row) { return row.guessed; });
@@ -478,7 +519,7 @@ Report BuildReport(const Profile& profile, const OwnerRules& rules, Attribution*
   for (uint64_t raw : attribution->DistinctFrames()) symbolizer->Resolve(raw);
   report.unresolved_frames = std::max(symbolizer->unresolved_frames(), profile.losses.unresolved_frames);
   report.warnings = report.trust.warnings;
-  if (report.divided_sites > 0 && options.metric != Metric::kLive && options.metric != Metric::kCount) {
+  if (report.divided_sites > 0 && (options.metric == Metric::kAllocated || options.metric == Metric::kPeak)) {
     report.warnings.push_back(absl::StrCat(
         FormatCount(static_cast<double>(report.divided_sites)), report.divided_sites == 1 ? " stack is" : " stacks are",
         " shared by threads of several owners: what was allocated, or held at the peak, is divided as live memory is"));

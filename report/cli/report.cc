@@ -13,7 +13,7 @@ namespace {
 
 constexpr GroupBy kGroups[] = {GroupBy::kModule, GroupBy::kTeam,   GroupBy::kLibrary,
                                GroupBy::kSite,   GroupBy::kThread, GroupBy::kHolder};
-constexpr Metric kMetrics[] = {Metric::kLive, Metric::kAllocated, Metric::kCount, Metric::kPeak};
+constexpr Metric kMetrics[] = {Metric::kLive, Metric::kAllocated, Metric::kCount, Metric::kPeak, Metric::kMapped};
 
 template <typename Values, typename NameOf>
 std::vector<std::string> NamesOf(const Values& values, NameOf name_of) {

@@ -77,6 +77,12 @@ def report(cadastre, profile, *arguments):
     return json.loads(outcome.stdout)
 
 
+def printed_threads(text):
+    """(index, tid, name) of each thread in what `cadastre print` says, as strings."""
+    facts = r"(?: ended)?(?: stack \[\w+, \w+\))?(?: created at site \d+)?(?: creator created at site \d+)?"
+    return re.findall(rf"^thread (\d+) tid (\d+) since [\d.e-]+ s{facts} (.*)$", text, re.M)
+
+
 def names_function(frame_function, function):
     """Is FRAME_FUNCTION the C or C++ function FUNCTION, with parameters or a compiler's clone suffix or without?"""
     return re.match(re.escape(function) + r"($|\(|\.| \[clone)", frame_function) is not None

@@ -46,7 +46,7 @@ class Leak:
     flags: tuple = ()  # of the JVM; {native} is the directory of the libraries
     since: int = 0  # the first JDK
     note: str = None  # what is not asserted yet, and why
-    mapped: bool = False  # the note is about the bytes
+    mapped: bool = False  # it leaks mappings, which are not sampled
 
     def frames(self):
         return self.through + ((f"{self.name}.{self.mend}",) if self.mend else ())
@@ -91,7 +91,9 @@ def record(args, leak, command_line, interval, seed):
             raise AssertionError(f"ended with {outcome.status}, profiles {profiles}: {outcome.stdout}{outcome.stderr}")
         lines = re.findall(r"^TRUTH module=([\w.]+) (live_bytes|objects)=(\d+)$", outcome.stdout, re.M)
         truth = {module: (kind, int(number)) for module, kind, number in lines}
-        return truth, target.report(args.cadastre, profiles[-1], "--rules", args.rules)
+        document = target.report(args.cadastre, profiles[-1], "--rules", args.rules)
+        document["mappings"] = target.report(args.cadastre, profiles[-1], "--rules", args.rules, "--metric", "mapped")["sites"]
+        return truth, document
     finally:
         target.remove(out)
 
@@ -106,9 +108,13 @@ def shows(site, wanted):
 def leaked(leak, document):
     """(bytes, standard error) of the sites that leak, whoever is charged, and {module: bytes} of who is."""
     owners, variance = collections.Counter(), 0
-    for site in document["sites"]:
-        if site["kind"] == "malloc" and all(shows(site, wanted) for wanted in leak.frames()):
-            owners[site["module"]] += site["live_bytes"]
+    kind, quantity = ("mmap", "mapped_bytes") if leak.mapped else ("malloc", "live_bytes")
+    for site in document["mappings" if leak.mapped else "sites"]:
+        # Whoever calls whatever, the JVM commits its own memory then and there.
+        if leak.mapped and os.path.basename(site["frames"][0]["library"] or "") == "libjvm.so":
+            continue
+        if site["kind"] == kind and all(shows(site, wanted) for wanted in leak.frames()):
+            owners[site["module"]] += site[quantity]
             variance += site["live_bytes_stderr"] ** 2
     return sum(owners.values()), variance ** 0.5, {owner: size for owner, size in owners.items() if size}
 
@@ -133,8 +139,6 @@ def judge(leak, truth, document, exact_bytes):
     """(problems, bytes leaked). `exact_bytes`: what the run at interval 1 found, None if this is that run."""
     problems = innocent(leak, truth, document)
     kind, number = truth.get(leak.owner()) or truth[leak.name.rpartition(".")[0]]
-    if leak.mapped:
-        return problems, 0
     size, error, owners = leaked(leak, document)
     if not size or set(owners) != {leak.owner()}:
         problems.append(f"through {' and '.join(leak.frames())} owners are {owners}, not {leak.owner()}")
@@ -150,7 +154,7 @@ def judge(leak, truth, document, exact_bytes):
         if abs(size - want) > SIGMAS * error + slack * want:
             problems.append(f"{size} ±{error:.0f} bytes: {(size - want) / max(error, 1):+.1f} standard errors from {want}")
     row = next((row for row in document["modules"] if row["module"] == leak.owner()), {"live_bytes": 0, "live_bytes_stderr": 0})
-    rest = row["live_bytes"] - owners.get(leak.owner(), 0)
+    rest = row["live_bytes"] - (0 if leak.mapped else owners.get(leak.owner(), 0))
     if rest > leak.bookkeeping + SIGMAS * (row["live_bytes_stderr"] if exact_bytes is not None else 0):
         problems.append(f"the row of {leak.owner()} has {rest} bytes more than what leaks; {leak.bookkeeping} at most are the JVM's for it")
     return problems, size

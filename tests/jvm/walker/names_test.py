@@ -64,7 +64,7 @@ def run(args, home, out, options, threads, at_a_time):
         plain = re.sub(r"\\u([0-9a-f]{4})", lambda unit: chr(int(unit.group(1), 16)), name)
         given[int(tid)].append(plain)
     found = collections.defaultdict(list)
-    for tid, name in re.findall(r"^thread \d+ tid (\d+) since [\d.e-]+ s (.*)$", text, re.M):
+    for _, tid, name in target.printed_threads(text):
         found[int(tid)].append(name)
     return (given, found), None
 

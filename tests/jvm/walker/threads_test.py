@@ -21,7 +21,7 @@ def judge(args, home, out):
     profile = target.profiles_of(out, outcome.pid)[-1]
     text = target.run([args.cadastre, "print", profile], timeout=120).stdout
     os.unlink(profile)
-    names = dict(re.findall(r"^thread (\d+) tid \d+ since [\d.e-]+ s (.*)$", text, re.M))
+    names = {index: name for index, _, name in target.printed_threads(text)}
     problems = [f"no thread is called {name}: {sorted(set(names.values()))}"
                 for name in ("stress-0", "stress-1", "timer", "VM Thread") if name not in names.values()]
     if not any(name.startswith("GC Thread#") or name.startswith("G1 ") for name in names.values()):

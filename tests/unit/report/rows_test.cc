@@ -133,6 +133,37 @@ TEST_CASE("A thread rule moves the live samples of its threads, and their share 
   CHECK(report.unattributed.tally.allocated_bytes == 3500);
 }
 
+TEST_CASE("Mappings are charged like blocks, shown where they are asked for, and an allocator's own are not",
+          "[rows]") {
+  ReportFixture fixture(kRules);
+  uint32_t block = fixture.AddSite({kLibc, "billing::Add()@/opt/app"});
+  fixture.AddLive(block, 100, 5000);
+  uint32_t map = fixture.AddSite({"billing::Map()@/opt/app"});
+  uint32_t heap = fixture.AddSite({"os::reserve_memory(unsigned long)@/opt/jdk/lib/server/libjvm.so",
+                                   "java:com.acme.billing.Pdf.compress", "billing::Map()@/opt/app"});
+  uint32_t arena = fixture.AddSite({"je_extent@/usr/lib/libjemalloc.so.2"});
+  for (uint32_t site : {map, heap, arena}) fixture.profile.sites[site].kind = SiteKind::kMmap;
+  fixture.profile.mappings = {{0x10000, 0x20000, 0, map, 0, 3},
+                              {0x20000, 0x30000, 0, map, 0, 0},  // reserved
+                              {0x30000, 0x38000, 0, heap, 0, 3},
+                              {0x40000, 0x50000, 0, arena, 0, 3 | format::kMappingAllocator}};
+  Report live = fixture.Build();
+  REQUIRE(live.modules.size() == 1);
+  CHECK(live.modules[0].tally.live_bytes == 5000);
+  CHECK(live.modules[0].tally.mapped_bytes == 0x10000);
+  CHECK(live.totals.mapped_bytes == 0x18000);
+  CHECK(live.sites.size() == 1);
+  ReportOptions options;
+  options.metric = Metric::kMapped;
+  Report mapped = fixture.Build(options);
+  REQUIRE(mapped.modules.size() == 2);
+  CHECK(mapped.modules[0].name == "billing");
+  CHECK(mapped.modules[1].name == "platform");  // what a JVM maps is not its caller's
+  CHECK(mapped.modules[1].tally.mapped_bytes == 0x8000);
+  CHECK(mapped.sites.size() == 2);
+  CHECK(mapped.method == "every mapping, committed bytes by mapping site, first owned frame");
+}
+
 TEST_CASE("What a created thread has freed again is its creator's, too", "[rows]") {
   ReportFixture fixture(kRules);
   uint32_t site = fixture.AddSite({kLibc, "pool@/opt/libpool.so"});
