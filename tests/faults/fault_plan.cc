@@ -1,7 +1,8 @@
-// Which raw system call of the interposer fails: what CADASTRE_FAULT says, for the preload that the fault tests are run with.
+// Which raw system call of the interposer fails: what CADASTRE_FAULT says, for the preload that the fault tests are run
+// with.
 //
-//   CADASTRE_FAULT=NUMBER:NTH:ERRNO:MARKER     the NTH call of system call NUMBER in this process is not made and gives -ERRNO
-//   CADASTRE_FAULT=NUMBER:NTH+:ERRNO:MARKER    it and all later ones
+//   CADASTRE_FAULT=NUMBER:NTH:ERRNO:MARKER     the NTH call of system call NUMBER in this process is not made and gives
+//   -ERRNO CADASTRE_FAULT=NUMBER:NTH+:ERRNO:MARKER    it and all later ones
 //
 // MARKER is created when a call has failed: a plan whose call never comes must not pass for a survived fault.
 // The plan is read from /proc/self/environ, because libc's environ is not set before other libraries' constructors run.
