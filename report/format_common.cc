@@ -39,7 +39,8 @@ std::string SharedLine(const SharedRow& shared, Metric metric) {
   std::string creators;
   for (const Row& row : shared.creators)
     absl::StrAppend(&creators, creators.empty() ? "" : ", ", row.name, " ", amount(row.tally));
-  if (shared.creators.size() == 1 && !shared.pool) creators = absl::StrCat(shared.creators[0].name, " alone: not shared");
+  if (shared.creators.size() == 1 && !shared.pool)
+    creators = absl::StrCat(shared.creators[0].name, " alone: not shared");
   return absl::StrCat(shared.pool ? "pooled in " : "in ", shared.holder, ": ", amount(shared.tally),
                       shared.pool ? ", charged to the first requester of each piece: " : ", created by ", creators);
 }
