@@ -43,8 +43,7 @@ void FindPath(uint64_t address, Path path) {
 void Publish(uint32_t index) {
   format::MappingRecord* record = &g_profile.mappings[index];
   const uint32_t generation = (record->state | format::kStateMask) + 1;
-  __atomic_store_n(&record->state, generation | format::kWriting, __ATOMIC_RELAXED);
-  __atomic_thread_fence(__ATOMIC_RELEASE);
+  __atomic_exchange_n(&record->state, generation | format::kWriting, __ATOMIC_ACQUIRE);  // no store goes before it
   const MappingRange& range = nodes[index].range;
   record->start = range.start;
   record->end = range.end;
