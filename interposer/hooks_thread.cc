@@ -76,8 +76,7 @@ void* RunThread(void* argument) {
   if (start->stack_bytes != 0) {
     // glibc puts the thread control block (fs base) at the top of the block of stack_bytes, also in a stack that the
     // program provided.
-    uint64_t top;
-    asm("movq %%fs:0, %0" : "=r"(top));
+    const uint64_t top = ThreadPointer();
     thread->thread_stack.high = top;
     thread->thread_stack.low = top - start->stack_bytes + start->guard_bytes;
     if (start->record != 0 && SessionIsRecording()) {
@@ -125,10 +124,8 @@ CADASTRE_EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   auto* real = Next<int (*)(pthread_t, const char*)>(&real_set_name, "pthread_setname_np");
   if (real == nullptr) return kNotThere;
   const int error = real(thread, name);
-  uint64_t self;  // glibc's pthread_t is the thread pointer
-  asm("movq %%fs:0, %0" : "=r"(self));
   ThreadState* state = CurrentThreadState();
-  if (error == 0 && thread == self && state != nullptr && SessionIsRecording()) {
+  if (error == 0 && thread == ThreadPointer() && state != nullptr && SessionIsRecording()) {
     ReentryGuard guard(state);
     if (guard.entered()) {
       ThreadNameChanged(state, name);

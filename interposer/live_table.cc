@@ -1,12 +1,11 @@
 #include "interposer/live_table.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "interposer/free_filter.h"
+#include "interposer/private_memory.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
-#include "interposer/raw_syscall.h"
 
 namespace cadastre {
 
@@ -37,12 +36,6 @@ uint32_t live_count;
 uint32_t* next_free;
 uint64_t free_head;
 uint32_t fresh_slot;  // slots from here on were never used
-
-void* Reserve(uint64_t bytes) {
-  long result = RawSyscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return IsSyscallError(result) ? nullptr : reinterpret_cast<void*>(result);
-}
 
 // Level and bucket want bits that the filter does not use, so that filter collisions do not pile up in one bucket.
 uint64_t HashAddress(uint64_t address) {
@@ -175,13 +168,13 @@ bool RemoveInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t wan
 }  // namespace
 
 bool LiveTableInit(uint32_t slots) {
-  next_free = static_cast<uint32_t*>(Reserve(static_cast<uint64_t>(slots) * sizeof(uint32_t)));
+  next_free = ReserveMemory<uint32_t>(static_cast<uint64_t>(slots) * sizeof(uint32_t));
   if (next_free == nullptr) return false;
   // Levels until their entries together hold every slot twice.
   uint64_t entries = 0;
   while (level_count < kMaxLevels && entries < static_cast<uint64_t>(slots) * 2) {
     uint64_t buckets = static_cast<uint64_t>(kFirstBuckets) << level_count;
-    level_begin[level_count] = static_cast<Bucket*>(Reserve(buckets * sizeof(Bucket)));
+    level_begin[level_count] = ReserveMemory<Bucket>(buckets * sizeof(Bucket));
     if (level_begin[level_count] == nullptr) break;
     entries += buckets * kEntries;
     level_count++;

@@ -1,10 +1,8 @@
 #include "interposer/mapping_map.h"
 
-#include <sys/mman.h>
-
+#include "interposer/private_memory.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
-#include "interposer/raw_syscall.h"
 
 namespace cadastre {
 namespace {
@@ -133,12 +131,9 @@ void JoinAt(uint64_t address) {
 }  // namespace
 
 bool MappingMapInit(uint32_t count) {
-  const long result = RawSyscall(SYS_mmap, 0, static_cast<long>(count * sizeof(Node)), PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (IsSyscallError(result)) return false;
-  nodes = reinterpret_cast<Node*>(result);
+  nodes = ReserveMemory<Node>(count * sizeof(Node));
   capacity = count;
-  return true;
+  return nodes != nullptr;
 }
 
 void MappingInsert(const MappingRange& range) {

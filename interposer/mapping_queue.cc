@@ -11,6 +11,7 @@
 #include "interposer/site_table.h"
 #include "interposer/stack_capture.h"
 #include "interposer/thread_buffer.h"
+#include "interposer/thread_state.h"
 
 namespace cadastre {
 namespace {
@@ -164,12 +165,6 @@ void CarryOut(const Event& event) {
 bool IsWaiting() {
   const uint64_t position = __atomic_load_n(&tail, __ATOMIC_RELAXED);
   return SequenceOf(slots[position % kSlots]) == position + 1;
-}
-
-uint64_t ThreadPointer() {
-  uint64_t pointer;
-  asm("movq %%fs:0, %0" : "=r"(pointer));
-  return pointer;
 }
 
 // Whoever carries out has lost its processor. It waits for nobody, so it may be waited for, unless it is this thread,

@@ -11,6 +11,7 @@
 
 #include "interposer/elf_lookup.h"
 #include "interposer/raw_syscall.h"
+#include "interposer/thread_state.h"
 
 // Where the kernel put argc, argv and envp (glibc's loader exports it since 2.2.5).
 extern "C" void* __libc_stack_end;
@@ -122,7 +123,7 @@ uint64_t ReadPidNamespace() {
 }
 
 void ReadStacks(ProcessFacts* facts) {
-  asm("movq %%fs:0, %0" : "=r"(facts->main_thread_pointer));
+  facts->main_thread_pointer = ThreadPointer();
   rlimit limit{};
   RawSyscall(SYS_prlimit64, 0, RLIMIT_STACK, 0, reinterpret_cast<long>(&limit));
   const bool unlimited = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur == 0;

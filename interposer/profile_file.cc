@@ -10,6 +10,7 @@
 
 #include <initializer_list>
 
+#include "interposer/private_memory.h"
 #include "interposer/process_facts.h"
 #include "interposer/raw_syscall.h"
 
@@ -144,10 +145,8 @@ ProfileError MapFile(int fd, uint64_t bytes, bool exact) {
   base = reinterpret_cast<char*>(result);
   mapped_bytes = bytes;
   uint64_t chunk_count = RoundUp(bytes, kChunkBytes) / kChunkBytes;
-  result = RawSyscall(SYS_mmap, 0, static_cast<long>(RoundUp(chunk_count, format::kPageBytes)), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (IsSyscallError(result)) return {"no memory for the profile", ENOMEM};
-  chunks = reinterpret_cast<uint8_t*>(result);
+  chunks = ReserveMemory<uint8_t>(RoundUp(chunk_count, format::kPageBytes));
+  if (chunks == nullptr) return {"no memory for the profile", ENOMEM};
   RawSyscall(SYS_madvise, reinterpret_cast<long>(base), static_cast<long>(bytes), MADV_DONTDUMP);
   result = RawSyscall(SYS_madvise, reinterpret_cast<long>(base), format::kPageBytes, MADV_POPULATE_WRITE);
   if (result == -EINVAL || result == -ENOSYS) {

@@ -1,13 +1,11 @@
 #include "interposer/recorder.h"
 
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 
 #include "interposer/jvm/jvm.h"
+#include "interposer/private_memory.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
-#include "interposer/raw_syscall.h"
 #include "interposer/real_allocator.h"
 #include "interposer/sampler.h"
 #include "interposer/session.h"
@@ -86,11 +84,8 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
 }  // namespace
 
 bool RecorderInit(uint32_t buffers) {
-  long result = RawSyscall(SYS_mmap, 0, static_cast<long>(buffers * sizeof(*scratch)), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (IsSyscallError(result)) return false;
-  scratch = reinterpret_cast<uint64_t(*)[kMaxFrames]>(result);
-  return true;
+  scratch = ReserveMemory<uint64_t[kMaxFrames]>(buffers * sizeof(*scratch));
+  return scratch != nullptr;
 }
 
 void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& registers) {

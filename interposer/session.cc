@@ -310,11 +310,7 @@ uint64_t SessionThreadSeed() {
 
 uint64_t SessionNow() { return MonotonicNow() - facts.start_monotonic_ns; }
 
-bool IsMainThread() {
-  uint64_t thread_pointer;
-  asm("movq %%fs:0, %0" : "=r"(thread_pointer));
-  return thread_pointer == facts.main_thread_pointer;
-}
+bool IsMainThread() { return ThreadPointer() == facts.main_thread_pointer; }
 
 void MainThreadStack(uint64_t* low, uint64_t* high) {
   *low = facts.main_stack_low;

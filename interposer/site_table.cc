@@ -1,11 +1,10 @@
 #include "interposer/site_table.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
+#include "interposer/private_memory.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
-#include "interposer/raw_syscall.h"
 
 namespace cadastre {
 namespace {
@@ -94,10 +93,8 @@ void KeepPeakValue(SiteRecord* site) {
 bool SiteTableInit(uint32_t capacity) {
   uint64_t entries = 1024;
   while (entries < static_cast<uint64_t>(capacity) * 2) entries *= 2;
-  long result = RawSyscall(SYS_mmap, 0, static_cast<long>(entries * sizeof(uint64_t)), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (IsSyscallError(result)) return false;
-  index_entries = reinterpret_cast<uint64_t*>(result);
+  index_entries = ReserveMemory<uint64_t>(entries * sizeof(uint64_t));
+  if (index_entries == nullptr) return false;
   index_mask = entries - 1;
   if (!ProfileEnsure(&g_profile.sites[format::kSiteOverflow], sizeof(SiteRecord))) return false;
   g_profile.sites[format::kSiteOverflow].state = format::kReady;

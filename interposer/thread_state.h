@@ -41,6 +41,13 @@ static_assert(sizeof(ThreadState) == 56, "static TLS is scarce: dlopen'ed and au
 
 extern "C" __thread ThreadState cadastre_thread_state __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
+// The thread control block's address (fs:0), which is glibc's pthread_t too. At any time, in any thread.
+__attribute__((always_inline)) inline uint64_t ThreadPointer() {
+  uint64_t pointer;
+  asm("movq %%fs:0, %0" : "=r"(pointer));
+  return pointer;
+}
+
 // Distance from the thread pointer, or 0 while we are not relocated.
 __attribute__((always_inline)) inline uint64_t ThreadStateOffset() {
   uint64_t offset;
@@ -52,9 +59,7 @@ __attribute__((always_inline)) inline uint64_t ThreadStateOffset() {
 __attribute__((always_inline)) inline ThreadState* CurrentThreadState() {
   uint64_t offset = ThreadStateOffset();
   if (offset == 0) return nullptr;
-  uint64_t thread_pointer;
-  asm("movq %%fs:0, %0" : "=r"(thread_pointer));
-  return reinterpret_cast<ThreadState*>(thread_pointer + offset);
+  return reinterpret_cast<ThreadState*>(ThreadPointer() + offset);
 }
 
 // The fast path: true if `bytes` stay below the countdown, which is then reduced; nothing shared is touched.

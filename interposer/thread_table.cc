@@ -2,9 +2,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "interposer/private_memory.h"
 #include "interposer/profile_file.h"
 #include "interposer/raw_syscall.h"
 #include "interposer/thread_buffer.h"
@@ -81,11 +81,8 @@ void ReadName(ThreadRecord* record) {
 }  // namespace
 
 bool ThreadTableInit(uint32_t capacity) {
-  const long result = RawSyscall(SYS_mmap, 0, static_cast<long>(capacity * sizeof(*owners)), PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (IsSyscallError(result)) return false;
-  owners = reinterpret_cast<uint32_t*>(result);
-  return true;
+  owners = ReserveMemory<uint32_t>(capacity * sizeof(*owners));
+  return owners != nullptr;
 }
 
 uint32_t ThreadRecordPrepare(const ThreadState& creator, uint32_t creation_site, uint64_t now_ns) {

@@ -4,40 +4,17 @@
 Exists because teams are told how much is theirs: a wrong sum is worse than none. Every case is a function below; all run, all failures are
 printed.
 """
-import argparse
 import json
-import os
 import random
-import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import plain_rollup  # noqa: E402
-import target  # noqa: E402
+import plain_rollup
+from command_cases import cadastre, expect, path_of, run_all, write
 
 GENERATED_INPUTS = 200
 
-arguments = None
-scratch = None
-problems = []
-
-
-def expect(condition, message):
-    if not condition:
-        problems.append(message)
-
-
-def write(name, content):
-    path = os.path.join(scratch, name)
-    with open(path, "wb") as file:
-        file.write(content if isinstance(content, bytes) else content.encode())
-    return path
-
 
 def rollup(rules, heap, stacks, *rest):
-    process = subprocess.run([arguments.cadastre, "rollup", rules, heap, stacks, *rest], cwd=scratch, env=target.clean_environment(),
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
-    return process.returncode, process.stdout.decode(), process.stderr.decode()
+    return cadastre("rollup", rules, heap, stacks, *rest)
 
 
 def rolled(rules, heap, stacks, *rest):
@@ -68,7 +45,7 @@ def generated_inputs_agree_with_the_plain_script():
         stacks = "".join(";".join(choose.choice(names).strip() + "q" for _ in range(choose.randrange(1, 8))) + f" {choose.randrange(1, 10**9)}\n"
                          for _ in range(choose.randrange(1, 60)))
         report, status = rolled(rules, heap, stacks, "50")
-        wanted, teams = plain_rollup.roll_up(*(os.path.join(scratch, name) for name in ("rules.csv", "heap.csv", "stacks.txt")))
+        wanted, teams = plain_rollup.roll_up(*(path_of(name) for name in ("rules.csv", "heap.csv", "stacks.txt")))
         total = sum(row[0] for row in wanted.values())
         expect(numbers(report, "bytes") == {m: row[0] for m, row in wanted.items() if row[0]}, f"seed {seed}: bytes of modules differ")
         expect(numbers(report, "samples") == {m: row[1] for m, row in wanted.items() if row[1]}, f"seed {seed}: samples of modules differ")
@@ -96,7 +73,7 @@ def the_figure_by_creator_and_by_holder():
     expect(numbers(report, "samples") == {"billing": 70, "search": 25, "auth": 5}, f"figure by samples: {report['modules']}")
     expect(numbers(report, "held_bytes") == {"platform": 70_000_000, "billing": 30_000_000}, f"figure by holder: {report['modules']}")
     expect("by who created it" in report["method"] and "retained" in report["method"], f"figure: method {report['method']}")
-    text = rollup(*(os.path.join(scratch, name) for name in ("rules.csv", "heap.csv", "stacks.txt")))[1]
+    text = rollup(*(path_of(name) for name in ("rules.csv", "heap.csv", "stacks.txt")))[1]
     for words in ("HELD", "in platform: 66.8 MiB, created by billing 38.1 MiB (57.1 %)", "by first owned frame"):
         expect(words in text, f"figure: text lacks {words!r}:\n{text}")
 
@@ -240,22 +217,10 @@ def malformed_inputs_are_named_in_one_line():
 
 
 def main():
-    global arguments, scratch
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cadastre", required=True)
-    arguments = parser.parse_args()
-    arguments.cadastre = os.path.abspath(arguments.cadastre)
-    scratch = target.scratch_directory("rollup")
-    try:
-        for case in (generated_inputs_agree_with_the_plain_script, the_figure_by_creator_and_by_holder, the_estimate_of_a_cache,
-                     containers_divide_without_losing_a_byte, classes_in_every_spelling, files_of_every_origin, limits_decide_the_exit,
-                     formats_say_the_same, malformed_inputs_are_named_in_one_line):
-            case()
-    finally:
-        target.remove(scratch)
-    for problem in problems[:30]:
-        print("FAILED:", problem)
-    sys.exit(1 if problems else 0)
+    run_all("rollup", (
+        generated_inputs_agree_with_the_plain_script, the_figure_by_creator_and_by_holder, the_estimate_of_a_cache,
+        containers_divide_without_losing_a_byte, classes_in_every_spelling, files_of_every_origin,
+        limits_decide_the_exit, formats_say_the_same, malformed_inputs_are_named_in_one_line))
 
 
 if __name__ == "__main__":

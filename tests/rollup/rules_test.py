@@ -4,41 +4,19 @@
 Exists because rules decide who is asked about memory: a rule that is quietly dead, or a package that nobody owns, is found here or in
 production. Every case is a function below; all run, all failures are printed.
 """
-import argparse
 import io
 import os
 import shutil
 import subprocess
-import sys
 import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import target  # noqa: E402
+from command_cases import cadastre, expect, path_of, run_all, write
 
 HEADER = "prefix,module,team\n"
 
-arguments = None
-scratch = None
-problems = []
-
-
-def expect(condition, message):
-    if not condition:
-        problems.append(message)
-
-
-def write(name, content):
-    path = os.path.join(scratch, name)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as file:
-        file.write(content if isinstance(content, bytes) else content.encode())
-    return path
-
 
 def rules(*words, stdin=""):
-    process = subprocess.run([arguments.cadastre, "rules", *words], cwd=scratch, env=target.clean_environment(), input=stdin.encode(),
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
-    return process.returncode, process.stdout.decode(), process.stderr.decode()
+    return cadastre("rules", *words, stdin=stdin)
 
 
 def lint(content):
@@ -144,19 +122,19 @@ def coverage_finds_what_nobody_owns():
     stdout = rules("coverage", "--weak", "--jar", app)[1]
     expect("com.acme.shop." in stdout and "owners.csv:3 com.acme." in stdout, f"coverage --weak:\n{stdout}")
     write("build/classes/java/main/com/acme/billing/Invoice.class", b"")
-    expect(rules("coverage", "--dir", os.path.join(scratch, "build"))[0] == 0, "coverage of a build directory that is owned")
+    expect(rules("coverage", "--dir", path_of("build"))[0] == 0, "coverage of a build directory that is owned")
     write("build/classes/java/main/org/geo/Tile.class", b"")
-    status, stdout, _ = rules("coverage", "--dir", os.path.join(scratch, "build"))
+    status, stdout, _ = rules("coverage", "--dir", path_of("build"))
     expect(status == 1 and "org.geo." in stdout, f"coverage of a build directory: exit {status}\n{stdout}")
     write("source/services/x.cc", "int x;\n")
     write("source/geo/y.cc", "// y\nnamespace geo::tiles {\n}\n")
     write("source/java/Q.java", "/* c */\npackage com.quiet.corner;\nclass Q {}\n")
     write("source/tools/z.c", "int z;\n")
-    status, stdout, _ = rules("coverage", "--src", os.path.join(scratch, "source"))
+    status, stdout, _ = rules("coverage", "--src", path_of("source"))
     rows = {line.split()[0] for line in stdout.splitlines()[1:-1]}
     expect(status == 1 and rows == {"geo::tiles::", "com.quiet.corner.", "src:tools/"}, f"coverage of sources: exit {status}\n{stdout}")
     for words, said in ((["--jar", write("broken.jar", b"PK no")], "broken.jar: cannot read the jar"), (["--dir", "/nowhere"], "/nowhere: cannot read"),
-                        (["--src", os.path.join(scratch, "teams")], "no class, library or source was found"), ([], "nothing to look at")):
+                        (["--src", path_of("teams")], "no class, library or source was found"), ([], "nothing to look at")):
         status, _, stderr = rules("coverage", *words)
         expect(status == 2 and said in stderr, f"coverage {words}: exit {status}, {stderr!r}")
 
@@ -194,7 +172,7 @@ def make_repository():
                        ("src/search/Query.java", "package com.acme.search;\n"), ("src/web/Page.kt", "package com.acme.web\n"),
                        ("native/geo/tile.cc", "int t;\n"), ("native/geo/shared.cc", "int s;\n"), ("README.md", "x\n"), (".git/config.cc", "int c;\n")):
         write(os.path.join("repo", path), text)
-    return os.path.join(scratch, "repo"), write("CODEOWNERS", CODEOWNERS)
+    return path_of("repo"), write("CODEOWNERS", CODEOWNERS)
 
 
 def import_makes_rules_of_codeowners():
@@ -220,7 +198,7 @@ com.acme.web.,com.acme.web,everyone
     wanted = wanted.replace("native/geo,geo@", "native/geo (geo@acme.com),geo@")
     expect(stdout == wanted, f"import:\n{stdout}")
     write("owners.csv", stdout)
-    status, told, _ = rules("lint", os.path.join(scratch, "owners.csv"))
+    status, told, _ = rules("lint", path_of("owners.csv"))
     expect(status == 0, f"imported rules have faults:\n{told}")
     status, told, _ = rules("import", "--codeowners", codeowners, "--repo", repository, "--check")
     expect(status == 0 and "no difference" in told, f"import --check of its own rules: exit {status}\n{told}")
@@ -229,7 +207,7 @@ com.acme.web.,com.acme.web,everyone
     expect(status == 1 and "com.acme.billing.pdf.: CODEOWNERS:4 says payments, owners.csv:2 com.acme. says everyone (1 source, src/billing/pdf/Pdf.java)" in told,
            f"import --check: exit {status}\n{told}")
     for words, said in ((["--codeowners", "nosuch"], "nosuch: cannot open"), (["--codeowners", codeowners, "--repo", "/nowhere"], "/nowhere: cannot read"),
-                        (["--codeowners", codeowners, "--repo", os.path.join(scratch, "teams")], "no source")):
+                        (["--codeowners", codeowners, "--repo", path_of("teams")], "no source")):
         status, _, stderr = rules("import", *words)
         expect(status == 2 and said in stderr, f"import {words}: exit {status}, {stderr!r}")
 
@@ -241,7 +219,7 @@ def codeowners_patterns_mean_what_they_mean_to_github():
             ("docs/", "x/docs/c/b.java", True), ("docs/", "docs.java", False), ("**/logs", "x/y/logs/b.java", True), ("a/**/b.java", "a/b.java", True),
             ("a/**/b.java", "a/x/y/b.java", True), ("/a/**", "a/x/b.java", True), ("b.java", "a/b.java", True), ("a/?.java", "a/b.java", True),
             ("with\\ blank/", "with blank/b.java", True)):
-        repository = os.path.join(scratch, "patterns")
+        repository = path_of("patterns")
         shutil.rmtree(repository, ignore_errors=True)
         write(os.path.join("patterns", path), "package p.q;\n")
         status = rules("import", "--codeowners", write("CODEOWNERS", f"{pattern} @t # why\n"), "--repo", repository)[0]
@@ -249,22 +227,10 @@ def codeowners_patterns_mean_what_they_mean_to_github():
 
 
 def main():
-    global arguments, scratch
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cadastre", required=True)
-    arguments = parser.parse_args()
-    arguments.cadastre = os.path.abspath(arguments.cadastre)
-    scratch = target.scratch_directory("rules")
-    try:
-        for case in (lint_finds_each_fault_with_its_line, explain_names_the_winner_and_every_candidate, explain_walks_whole_stacks,
-                     coverage_finds_what_nobody_owns, coverage_reads_the_functions_of_libraries, import_makes_rules_of_codeowners,
-                     codeowners_patterns_mean_what_they_mean_to_github):
-            case()
-    finally:
-        target.remove(scratch)
-    for problem in problems[:30]:
-        print("FAILED:", problem)
-    sys.exit(1 if problems else 0)
+    run_all("rules", (
+        lint_finds_each_fault_with_its_line, explain_names_the_winner_and_every_candidate, explain_walks_whole_stacks,
+        coverage_finds_what_nobody_owns, coverage_reads_the_functions_of_libraries, import_makes_rules_of_codeowners,
+        codeowners_patterns_mean_what_they_mean_to_github))
 
 
 if __name__ == "__main__":

@@ -7,16 +7,11 @@
 #include <vector>
 
 #include "tests/support/catch.h"
+#include "tests/unit/interposer/made_by_hand.h"
 
 using namespace cadastre;
 
 namespace {
-
-template <typename Type>
-int32_t Offset(Type offset) {
-  return static_cast<int32_t>(offset);
-}
-uint64_t Address(const void* object) { return reinterpret_cast<uint64_t>(object); }
 
 // As much of HotSpot's structures as is read.
 struct Symbol {
@@ -77,6 +72,14 @@ VmLayout StreamLayout(const uint64_t* vm_symbols) {
   return layout;
 }
 
+void CheckField(const VmLayout& layout, const Class& type, const char* name, int32_t offset, char type_first) {
+  INFO(name);
+  ClassField field;
+  REQUIRE(FindClassField(layout, Address(&type), name, &field));
+  CHECK(field.offset == offset);
+  CHECK(field.type_first == type_first);
+}
+
 }  // namespace
 
 TEST_CASE("fields in a stream are found by name, also those that HotSpot adds") {
@@ -86,15 +89,9 @@ TEST_CASE("fields in a stream are found by name, also those that HotSpot adds") 
   const auto bytes = Stream({2, 1, 1, 3, 12, 2, 1 | 4, 99, 98, 2, 4, 16, 2, 8, 3, 4, 24, 0, 2});
   const Class type = {&kPool, bytes.data(), 0};
   ClassField field;
-  REQUIRE(FindClassField(layout, Address(&type), "first", &field));
-  CHECK(field.offset == 12);
-  CHECK(field.type_first == 'L');
-  REQUIRE(FindClassField(layout, Address(&type), "second", &field));
-  CHECK(field.offset == 16);
-  CHECK(field.type_first == '[');
-  REQUIRE(FindClassField(layout, Address(&type), "pc", &field));
-  CHECK(field.offset == 24);
-  CHECK(field.type_first == 'J');
+  CheckField(layout, type, "first", 12, 'L');
+  CheckField(layout, type, "second", 16, '[');
+  CheckField(layout, type, "pc", 24, 'J');
   CHECK_FALSE(FindClassField(layout, Address(&type), "third", &field));
 }
 
@@ -128,12 +125,8 @@ TEST_CASE("fields in an array are found by name") {
   auto bytes = ArrayOf<uint16_t>({2, 1, 3, 0, 12 << 2 | 1, 0, 2, 2, 4, 0, 16 << 2 | 1, 0});
   Class type = {&kPool, bytes.data(), 2};
   ClassField field;
-  REQUIRE(FindClassField(layout, Address(&type), "first", &field));
-  CHECK(field.offset == 12);
-  CHECK(field.type_first == 'L');
-  REQUIRE(FindClassField(layout, Address(&type), "second", &field));
-  CHECK(field.offset == 16);
-  CHECK(field.type_first == '[');
+  CheckField(layout, type, "first", 12, 'L');
+  CheckField(layout, type, "second", 16, '[');
   CHECK_FALSE(FindClassField(layout, Address(&type), "third", &field));
   SECTION("of as many as are Java's") {
     type.field_count = 1;

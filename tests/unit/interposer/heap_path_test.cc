@@ -8,16 +8,11 @@
 #include <cstddef>
 
 #include "tests/support/catch.h"
+#include "tests/unit/interposer/made_by_hand.h"
 
 using namespace cadastre;
 
 namespace {
-
-template <typename Type>
-int32_t Offset(Type offset) {
-  return static_cast<int32_t>(offset);
-}
-uint64_t Address(const void* object) { return reinterpret_cast<uint64_t>(object); }
 
 // As much of HotSpot's structures as is read.
 struct Heap {
