@@ -113,7 +113,9 @@ int main(int count, char** arguments) {
   if (name == "loader_storm") LoaderStorm(arguments + 2);
   if (name == "thread_locals") ThreadLocals(arguments + 2);
   site_after();
-  std::printf("ALLOC site_before count=%d bytes=%d live=%d livebytes=%d\n", kBlocks, kBlocks * 703, kBlocks, kBlocks * 703);
-  std::printf("ALLOC site_after count=%d bytes=%d live=%d livebytes=%d\n", kBlocks, kBlocks * 907, kBlocks, kBlocks * 907);
+  std::printf("ALLOC site_before count=%d bytes=%d live=%d livebytes=%d\n", kBlocks, kBlocks * 703, kBlocks,
+              kBlocks * 703);
+  std::printf("ALLOC site_after count=%d bytes=%d live=%d livebytes=%d\n", kBlocks, kBlocks * 907, kBlocks,
+              kBlocks * 907);
   return 0;
 }
