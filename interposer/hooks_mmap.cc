@@ -69,7 +69,7 @@ long Returned(long result) {
 // Before the session is prepared an allocator maps its first pages: they wait in the queue.
 bool IsWanted() {
   const SessionState state = SessionCurrentState();
-  return state != SessionState::kOff && (state != SessionState::kRecording || SessionIsRecording());
+  return state != SessionState::kOff && (state != SessionState::kRecording || SessionFileIsWhole());
 }
 
 uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
@@ -170,9 +170,15 @@ int Unmap(Way way, void* address, size_t length) {
         Returned(RawSyscall(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(length))));
   };
   const uint64_t start = reinterpret_cast<uint64_t>(address);
-  // It fails only where a split would make one mapping too many: then the range is forgotten though it is there.
-  if (IsWanted() && IsRange(start, length)) MappingPostRemove(start, EndOf(start, length));
-  return call();
+  if (!IsWanted() || !IsRange(start, length)) return call();
+  const uint64_t end = EndOf(start, length), mark = MappingPostMark(start, end);
+  const int error = call();
+  if (error == 0) {
+    MappingPostGone(start, end, mark);
+  } else {
+    MappingPostUnmark(start, end, mark);
+  }
+  return error;
 }
 
 void* Remap(Way way, void* address, size_t old_length, size_t length, int flags, void* target,
@@ -251,10 +257,19 @@ void* Attach(Way way, int id, const void* address, int flags, const EntryRegiste
 
 int Detach(Way way, const void* address) {
   auto* real = Next<decltype(shmdt)>(kShmdt, way);
-  // Before: afterwards another thread may have got the address. A failure leaves what nobody can have meant.
-  if (IsWanted()) MappingPostDetach(reinterpret_cast<uint64_t>(address));
-  if (real != nullptr) return real(address);
-  return static_cast<int>(Returned(RawSyscall(SYS_shmdt, reinterpret_cast<long>(address))));
+  auto call = [&] {
+    if (real != nullptr) return real(address);
+    return static_cast<int>(Returned(RawSyscall(SYS_shmdt, reinterpret_cast<long>(address))));
+  };
+  if (!IsWanted()) return call();
+  const uint64_t start = reinterpret_cast<uint64_t>(address), mark = MappingPostMarkSegment(start);
+  const int error = call();
+  if (error == 0) {
+    MappingPostGone(start, start + 1, mark);
+  } else {
+    MappingPostUnmark(start, start + 1, mark);
+  }
+  return error;
 }
 
 // The break moved from `before` to `after`.

@@ -1,8 +1,8 @@
 // prctl and syscall: pure tail jumps, with two exceptions. A mapping call by number goes on in its hook
 // (hooks_mmap.cc). And when a seccomp filter is about to be installed, afterwards nothing may be opened or asked
 // (gettid, openat and readlink may be punished with death), so the profile and this thread's buffer are made ready just
-// before: a file may exist before the first due sample. (A thread that renames itself by prctl gets its new name in the
-// profile.)
+// before: a file may exist before the first due sample. A thread that renames itself by prctl gets its new name in the
+// profile; its name is looked at when the kernel has taken it, and not before: it may lie where there is nothing.
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -24,11 +24,6 @@ __attribute__((visibility("hidden"), used)) void* cadastre_real_prctl;
 }
 
 CADASTRE_HIDDEN void cadastre_before_sandbox() { cadastre::SessionBeforeSandbox(); }
-CADASTRE_HIDDEN void cadastre_before_rename(long, const char* name) {
-  if (name != nullptr && cadastre::SessionIsRecording()) {
-    cadastre::ThreadNameChanged(cadastre::CurrentThreadState(), name);
-  }
-}
 
 namespace {
 void Resolve(const char* name, void** slot) {
@@ -39,6 +34,15 @@ void Resolve(const char* name, void** slot) {
 CADASTRE_HIDDEN void cadastre_resolve_sandbox_hooks() {
   Resolve("syscall", &cadastre_real_syscall);
   Resolve("prctl", &cadastre_real_prctl);
+}
+
+CADASTRE_HIDDEN int cadastre_rename(int option, const char* name, unsigned long c, unsigned long d, unsigned long e) {
+  using namespace cadastre;
+  using Prctl = int (*)(int, const char*, unsigned long, unsigned long, unsigned long);
+  if (__atomic_load_n(&cadastre_real_prctl, __ATOMIC_ACQUIRE) == nullptr) cadastre_resolve_sandbox_hooks();
+  const int error = reinterpret_cast<Prctl>(cadastre_real_prctl)(option, name, c, d, e);
+  if (error == 0 && SessionFileIsWhole()) ThreadNameChanged(CurrentThreadState(), name);
+  return error;
 }
 
 // Calls `function` with every argument register kept; the stack argument of syscall(2) stays where it is for the tail
@@ -109,10 +113,8 @@ asm(".pushsection .text\n"
     ".globl prctl\n.type prctl, @function\n.p2align 4\n"
     "prctl:\n.cfi_startproc\n"
     "cmpl $15, %edi\n"  // PR_SET_NAME
-    "jne 1f\n"
-    "cadastre_call_keeping_arguments cadastre_before_rename\n"
-    "jmp 3f\n"
-    "1: cmpl $22, %edi\n"
+    "je cadastre_rename\n"
+    "cmpl $22, %edi\n"
     "jne 3f\n"
     "cadastre_call_keeping_arguments cadastre_before_sandbox\n"
     "3: cadastre_jump_to_real cadastre_real_prctl\n"

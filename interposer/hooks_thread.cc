@@ -79,7 +79,7 @@ void* RunThread(void* argument) {
     const uint64_t top = ThreadPointer();
     thread->thread_stack.high = top;
     thread->thread_stack.low = top - start->stack_bytes + start->guard_bytes;
-    if (start->record != 0 && SessionIsRecording()) {
+    if (start->record != 0 && SessionFileIsWhole()) {
       // The block ends with the page of the control block, and glibc puts the guard beside the bytes asked for.
       const uint64_t end = (top | 4095) + 1;
       ThreadRecordStart(thread, start->record, {end - start->stack_bytes - start->guard_bytes, end});
@@ -125,7 +125,7 @@ CADASTRE_EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   if (real == nullptr) return kNotThere;
   const int error = real(thread, name);
   ThreadState* state = CurrentThreadState();
-  if (error == 0 && thread == ThreadPointer() && state != nullptr && SessionIsRecording()) {
+  if (error == 0 && thread == ThreadPointer() && state != nullptr && SessionFileIsWhole()) {
     ReentryGuard guard(state);
     if (guard.entered()) {
       ThreadNameChanged(state, name);

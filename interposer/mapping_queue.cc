@@ -16,14 +16,14 @@
 namespace cadastre {
 namespace {
 
-enum class EventKind : uint32_t { kInsert, kRemove, kMark, kUnmark, kMove, kProtect, kDetach };
+enum class EventKind : uint32_t { kInsert, kRemove, kMark, kMarkSegment, kGone, kUnmark, kMove, kProtect };
 
 struct Event {
   EventKind kind;
   ProtectExtent extent;
   MappingRange range;
   uint64_t pc;
-  MappingMove move;  // of kMark and kUnmark: its place and mark
+  MappingMove move;  // of kMark, kGone and kUnmark: its place and mark
 };
 
 // sequence == position: empty, for the producer whose turn that is; position + 1: full.
@@ -147,6 +147,16 @@ void CarryOut(const Event& event) {
       return MappingRemove(range.start, range.end);
     case EventKind::kMark:
       return MappingMark(event.move.start, event.move.end, event.move.mark);
+    case EventKind::kMarkSegment:
+      if (MappingFind(event.move.start, &piece) && piece.start == event.move.start &&
+          (piece.flags & format::kMappingSegment) != 0) {
+        MappingMark(piece.start, piece.end, event.move.mark);
+      }
+      return;
+    case EventKind::kGone:
+      while (MappingTakeMarked(event.move.start, event.move.end, event.move.mark, &piece)) {
+      }
+      return;
     case EventKind::kUnmark:
       while (MappingTakeMarked(event.move.start, event.move.end, event.move.mark, &piece)) PutBack(piece);
       return;
@@ -154,11 +164,6 @@ void CarryOut(const Event& event) {
       return Move(event);
     case EventKind::kProtect:
       return MappingProtect(range.start, ProtectEnd(event), range.flags);
-    case EventKind::kDetach:
-      if (MappingFind(range.start, &piece) && piece.start == range.start &&
-          (piece.flags & format::kMappingSegment) != 0) {
-        MappingRemove(piece.start, piece.end);
-      }
   }
 }
 
@@ -223,6 +228,16 @@ uint64_t MappingPostMark(uint64_t start, uint64_t end) {
   return mark;
 }
 
+uint64_t MappingPostMarkSegment(uint64_t address) {
+  const uint64_t mark = __atomic_fetch_add(&next_mark, 1, __ATOMIC_RELAXED);
+  Post({.kind = EventKind::kMarkSegment, .move = {address, address + 1, mark}});
+  return mark;
+}
+
+void MappingPostGone(uint64_t start, uint64_t end, uint64_t mark) {
+  Post({.kind = EventKind::kGone, .move = {start, end, mark}});
+}
+
 void MappingPostUnmark(uint64_t start, uint64_t end, uint64_t mark) {
   Post({.kind = EventKind::kUnmark, .move = {start, end, mark}});
   // What is mapped is asked when the event is carried out: the caller must not change it before.
@@ -241,7 +256,5 @@ void MappingPostMove(const MappingMove& move, const MappingRange& range, uint64_
 void MappingPostProtect(uint64_t start, uint64_t end, uint32_t protection, ProtectExtent extent) {
   Post({.kind = EventKind::kProtect, .extent = extent, .range = {.start = start, .end = end, .flags = protection}});
 }
-
-void MappingPostDetach(uint64_t address) { Post({.kind = EventKind::kDetach, .range = {address, address + 1}}); }
 
 }  // namespace cadastre

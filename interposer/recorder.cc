@@ -99,7 +99,8 @@ void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& regis
   }
   if (SessionCurrentState() == SessionState::kNew) SessionPrepare();
   const SessionState state = SessionCurrentState();
-  if (state == SessionState::kOff || !RealAllocatorIsReached()) {
+  const bool is_lost = state == SessionState::kRecording && !SessionFileIsWhole();
+  if (is_lost || state == SessionState::kOff || !RealAllocatorIsReached()) {
     thread->countdown = kCountdownOff;
     return;
   }
@@ -148,13 +149,15 @@ uint32_t RecordThreadCreation(const EntryRegisters& registers) {
   ThreadState* thread = CurrentThreadState();
   if (thread == nullptr) return 0;
   ReentryGuard guard(thread);
-  if (!guard.entered() || SessionIsPaused() || !SessionOpen()) return 0;
+  if (!guard.entered()) return 0;
+  if (SessionCurrentState() == SessionState::kRecording && !SessionFileIsWhole()) return 0;
+  if (SessionIsPaused() || !SessionOpen()) return 0;
   BufferPrepare(thread);
   return ThreadRecordPrepare(*thread, CaptureSite(thread, registers, format::kSiteStack), SessionNow());
 }
 
 bool RecordFree(void* pointer, LiveSampleData* removed) {
-  if (!SessionIsRecording() || !LiveRemove(reinterpret_cast<uint64_t>(pointer), removed)) return false;
+  if (!SessionFileIsWhole() || !LiveRemove(reinterpret_cast<uint64_t>(pointer), removed)) return false;
   SiteLiveRemoved(removed->site, removed->weight);
   Count(&g_profile.header->counters.frees);
   return true;

@@ -204,7 +204,7 @@ bool OpenTables() {
 
 void ChildAfterFork() {
   SetState(SessionState::kOff);
-  ProfileDetachInChild();
+  ProfileDetach();
 }
 
 }  // namespace
@@ -270,6 +270,14 @@ bool SessionIsRecording() {
   // Kernels before 4.14 cannot wipe: ask who we are. A sandbox may punish the question; there the atfork handler is
   // all there is.
   return wipe_works || IsSandboxed() || static_cast<uint32_t>(RawSyscall(SYS_getpid)) == own_pid;
+}
+
+bool SessionFileIsWhole() {
+  if (!SessionIsRecording()) return false;
+  if (IsSandboxed() || ProfileIsWhole()) return true;
+  SetState(SessionState::kOff);
+  ProfileDetach();
+  return false;
 }
 
 uint64_t SessionInterval() {
@@ -366,7 +374,7 @@ __attribute__((constructor)) void StartAtLoad() {
 }
 
 __attribute__((destructor)) void NoteCleanExit() {
-  if (!SessionIsRecording()) return;
+  if (!SessionFileIsWhole()) return;
   ThreadTableMarkEnded();
   Header* header = g_profile.header;
   header->outcome.end_realtime_ns = RealtimeNow();

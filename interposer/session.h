@@ -30,6 +30,11 @@ bool SessionOpen();
 // Recording, and this is the process that the profile belongs to.
 bool SessionIsRecording();
 
+// Recording, and the file has all its bytes. To be asked once at the door of everything that touches the profile: where
+// somebody has cut the file short, its pages are gone and a touch would be a SIGBUS. Then recording ends for good. What
+// is cut between this answer and the touch is not seen; see ProfileIsWhole.
+bool SessionFileIsWhole();
+
 // Mean bytes between samples now: as started, doubled where memory ran short, or as set from outside.
 uint64_t SessionInterval();
 bool SessionIsPaused();

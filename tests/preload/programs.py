@@ -293,7 +293,7 @@ def javac(version):
     return job_javac
 
 
-def redis(job):
+def redis(job, requests=20000):
     # In Debian the server is redis-check-rdb under another name; the package redis-server only adds the service.
     server, name = shutil.which("redis-server"), os.path.join(job.work, "redis-server")
     os.symlink(os.path.realpath(server or need("redis-check-rdb")), name)
@@ -307,7 +307,7 @@ def redis(job):
                                    env=environment, cwd=job.work, stdout=log, stderr=subprocess.STDOUT)
     try:
         wait_until(lambda: process.poll() is not None or ask(listen, b"PING\r\n").startswith(b"+PONG"), "redis-server does not answer")
-        job.run(benchmark, "-s", listen, "-n", "20000", "-c", "20", "-P", "8", "-r", "5000", "-d", "200", "-q", "-t",
+        job.run(benchmark, "-s", listen, "-n", str(requests), "-c", "20", "-P", "8", "-r", "5000", "-d", "200", "-q", "-t",
                 "set,get,lpush,lrange_100,mset")
         commands = b"flushall\n" + b"".join(
             b"set key:%d value-%d\nlpush list %d\nhset hash f%d %d\n" % (i, i * i, i, i, i) for i in range(2000))

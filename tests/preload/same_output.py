@@ -14,31 +14,21 @@ import programs  # noqa: E402
 import target  # noqa: E402
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--job", required=True, choices=sorted(programs.JOBS))
-    parser.add_argument("--interval", required=True)
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--behind", help="a preloaded allocator, by file name")
-    args = parser.parse_args()
-
-    behind = target.find_library(args.behind) if args.behind else None
+def compare(name, run_job, library, interval, behind=None):
+    """What differs between bare and preloaded; programs.Missing if the program is not here."""
     scratch = target.scratch_directory("preload")
     out, work = os.path.join(scratch, "out"), os.path.join(scratch, "work")
     os.mkdir(out)
     bare_environment = {"LD_PRELOAD": behind} if behind else {}
     jobs = []
     try:
-        for environment in (bare_environment, target.preload_environment(args.library, out, args.interval, behind)):
+        for environment in (bare_environment, target.preload_environment(library, out, interval, behind)):
             target.remove(work)
             os.mkdir(work)
             job = programs.Job(work, environment)
-            programs.JOBS[args.job](job)
+            run_job(job)
             jobs.append(job)
         recorded = len(os.listdir(out))
-    except programs.Missing as missing:
-        print(f"skipped: {missing}")
-        sys.exit(target.SKIP)
     finally:
         target.remove(scratch)
 
@@ -47,10 +37,26 @@ def main():
                 for what in ("stdout", "stderr") if getattr(bare, what) != getattr(preload, what)]
     if bare.status != preload.status:
         problems.append(f"status {preload.status}, bare {bare.status}")
-    if args.interval == "1" and recorded == 0:
+    if interval == "1" and recorded == 0:
         problems.append("nothing was recorded")
-    print(f"{args.job}: {len(bare.stdout)} bytes of stdout, {len(bare.stderr)} of stderr, status {bare.status}, {recorded} profiles")
-    target.finish([f"{args.job}: {problem}" for problem in problems])
+    print(f"{name} at interval {interval}: {len(bare.stdout)} bytes of stdout, {len(bare.stderr)} of stderr, status {bare.status}, {recorded} profiles")
+    return [f"{name} at interval {interval}: {problem}" for problem in problems]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--job", required=True, choices=sorted(programs.JOBS))
+    parser.add_argument("--interval", required=True)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--behind", help="a preloaded allocator, by file name")
+    args = parser.parse_args()
+    behind = target.find_library(args.behind) if args.behind else None
+    try:
+        problems = compare(args.job, programs.JOBS[args.job], args.library, args.interval, behind)
+    except programs.Missing as missing:
+        print(f"skipped: {missing}")
+        sys.exit(target.SKIP)
+    target.finish(problems)
 
 
 if __name__ == "__main__":
