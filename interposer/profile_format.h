@@ -257,10 +257,11 @@ struct BufferRecord {
   uint32_t reserved;
   uint32_t head;  // counts up for ever; slot = head % kBufferDeltas
   uint32_t tail;
-  uint64_t reserved2;
+  uint64_t samples;  // recorded by the owners so far; with Counters::samples and those of all other buffers the sum
   Redo redo;
   Delta deltas[kBufferDeltas];
-  uint64_t reserved3[4];
+  uint64_t frees;  // likewise
+  uint64_t reserved2[3];
 };
 static_assert(sizeof(BufferRecord) == 1024);
 
@@ -352,7 +353,7 @@ static_assert(sizeof(Outcome) == 32);
 
 // Losses. Every one is shown by the report. Monotonic; relaxed atomic adds.
 struct Counters {
-  uint64_t samples;              // recorded
+  uint64_t samples;              // recorded by threads without a buffer; the others' stand in BufferRecord
   uint64_t dropped_live_full;    // no live slot or index room: the block is not in the profile
   uint64_t dropped_buffer_full;  // no thread buffer could be had: volume not counted
   uint64_t sites_overflowed;     // samples charged to "[stack table full]"
@@ -363,7 +364,7 @@ struct Counters {
   uint64_t threads_full;
   uint64_t libraries_full;
   uint64_t interval_doublings;    // because memory ran short
-  uint64_t frees;                 // recorded blocks that were freed
+  uint64_t frees;                 // recorded blocks that were freed, as samples
   uint64_t dropped_weight_bytes;  // sum of the weights of dropped samples
   uint64_t mappings_full;         // no room for a mapping, or for a piece of one that was split
   uint64_t mapping_events_lost;   // a mapping came or went unnoticed: the queue was full
@@ -435,7 +436,7 @@ struct Header {
   uint64_t snapshot_begin_realtime_ns;  // the copy window
   uint64_t snapshot_end_realtime_ns;
   uint64_t snapshot_rss_bytes;  // VmRSS of the target at that moment; 0 = not known
-  uint64_t last_sample_ns;      // time of the newest sample, since start_monotonic_ns
+  uint64_t last_sample_ns;      // time of the newest sample, since start_monotonic_ns; at most 1 ms old
   char label[64];               // the snapshot's label, NUL-padded
   Region regions[kRegionCapacity];
   Control control;

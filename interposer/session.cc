@@ -292,10 +292,10 @@ bool SessionIsPaused() {
   return __atomic_load_n(&g_profile.header->control.paused, __ATOMIC_RELAXED) != 0;
 }
 
-void SessionNoteFill(uint32_t count, uint64_t* random) {
+void SessionNoteFill(uint64_t* random) {
   uint64_t limit = __atomic_load_n(&double_at, __ATOMIC_RELAXED);
   const uint64_t interval = SessionInterval();
-  const bool is_due = count >= limit && interval > 1 && interval < kLargestInterval;
+  const bool is_due = interval > 1 && interval < kLargestInterval && LiveCount() >= limit;
   if (is_due &&
       __atomic_compare_exchange_n(&double_at, &limit, kPassUnderWay, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     const uint64_t doubled = interval * 2;

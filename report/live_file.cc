@@ -43,7 +43,7 @@ format::ControlLog LogWithPause(format::ControlLog log, bool begins) {
 bool ReadIdentity(int descriptor, ProfileIdentity* identity) {
   format::Header header;
   if (!ReadHeader(descriptor, &header)) return false;
-  *identity = {header.pid, header.pid_namespace, header.process_start_ticks, header.counters.samples};
+  *identity = {header.pid, header.pid_namespace, header.process_start_ticks};
   return true;
 }
 

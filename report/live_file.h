@@ -35,7 +35,7 @@ void WriteReplaced(const std::string& path);
 // pid, pid namespace and start time of the process that writes this profile, from an open file. False: not a profile.
 struct ProfileIdentity {
   uint32_t pid = 0;
-  uint64_t pid_namespace = 0, process_start_ticks = 0, samples = 0;
+  uint64_t pid_namespace = 0, process_start_ticks = 0;
 };
 bool ReadIdentity(int descriptor, ProfileIdentity* identity);
 

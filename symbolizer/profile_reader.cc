@@ -358,6 +358,8 @@ void ProfileReader::ReadSites() {
   });
   ForEachRecord<format::BufferRecord>(buffers, [&](uint64_t index, const format::BufferRecord& buffer) {
     format::SiteRecord site;
+    profile_.recorded_samples += buffer.samples;
+    profile_.recorded_frees += buffer.frees;
     profile_.losses.torn_records += ForEachPendingDelta(
         buffer,
         [&](uint32_t site_index) -> const format::SiteRecord* {
