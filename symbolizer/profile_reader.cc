@@ -25,6 +25,7 @@
 #include "symbolizer/profile.h"
 #include "symbolizer/profile_bytes.h"
 #include "symbolizer/symbol_block.h"
+#include "symbolizer/utf8.h"
 
 namespace cadastre {
 namespace {
@@ -492,12 +493,12 @@ void ProfileReader::ReadStrings() {
     for (uint64_t frame : site.frames) {
       if (format::FrameTagOf(frame) != format::kFrameJava) continue;
       uint32_t index = format::JavaNameOf(frame);
-      if (seen.insert(index).second) profile_.java_names.emplace_back(index, StringAt(index));
+      if (seen.insert(index).second) profile_.java_names.emplace_back(index, FromModifiedUtf8(StringAt(index)));
     }
   }
   for (const LiveSample& sample : profile_.live) {
     if (sample.context == 0 || !seen.insert(sample.context).second) continue;
-    profile_.java_names.emplace_back(sample.context, StringAt(sample.context));
+    profile_.java_names.emplace_back(sample.context, FromModifiedUtf8(StringAt(sample.context)));
   }
   std::sort(profile_.java_names.begin(), profile_.java_names.end());
 }
