@@ -15,7 +15,9 @@ enum class EntryAction : uint8_t {
   kReallocate,     // returns the block's new address
   kReallocateOut,  // the first argument points to the block's address; returns 0, or an error
   kResize,         // the block stays where it is; returns its real size
-  kCopyText,       // returns a new, terminated text
+  kCopyText,       // returns a new, terminated text, or the place for it that argument[block] is (block 0: never)
+  kCopyWideText,   // returns a new text of 16-bit units that ends with 0
+  kCopyTextOut,    // stores a new text, or null, where the first argument points to; returns 0, or an error
   kFree,
   kFreeHeap,  // releases all blocks of a heap at once
   kUsableSize,
@@ -60,6 +62,11 @@ inline constexpr EntryShape kShapeHeapReallocateArray = {
 
 inline constexpr EntryShape kShapeResize = {.action = EntryAction::kResize, .size = 1};
 inline constexpr EntryShape kShapeCopyText = {.action = EntryAction::kCopyText};
+inline constexpr EntryShape kShapeCopyPath = {.action = EntryAction::kCopyText, .block = 1};  // f(path, place)
+inline constexpr EntryShape kShapeHeapCopyPath = {.action = EntryAction::kCopyText,
+                                                  .block = 2};  // f(heap, path, place)
+inline constexpr EntryShape kShapeCopyWideText = {.action = EntryAction::kCopyWideText};
+inline constexpr EntryShape kShapeCopyTextOut = {.action = EntryAction::kCopyTextOut};
 inline constexpr EntryShape kShapeFree = {.action = EntryAction::kFree};
 inline constexpr EntryShape kShapeFreeHeap = {.action = EntryAction::kFreeHeap};
 inline constexpr EntryShape kShapeUsableSize = {.action = EntryAction::kUsableSize};

@@ -40,6 +40,8 @@ __attribute__((always_inline)) inline bool NothingIsDue(const OptionalEntry& ent
       return !FilterMayContain(block);
     case EntryAction::kReallocateOut:
     case EntryAction::kCopyText:
+    case EntryAction::kCopyWideText:
+    case EntryAction::kCopyTextOut:
     case EntryAction::kFreeHeap:
       break;
   }
@@ -121,10 +123,32 @@ uint64_t Resize(const OptionalEntry& entry, const EntryCall& call) {
   return result;
 }
 
+void RecordText(char* text, const EntryRegisters& registers) {
+  const size_t bytes = strlen(text) + 1;
+  if (!TrySkipSampleFast(bytes)) RecordAllocation(text, bytes, registers);
+}
+
 uint64_t CopyText(const OptionalEntry& entry, const EntryCall& call) {
   const uint64_t result = CallReal(entry, call.arguments);
+  if (result == 0 || (entry.shape.block != 0 && result == call.arguments[entry.shape.block])) return result;
+  RecordText(reinterpret_cast<char*>(result), call.registers);
+  return result;
+}
+
+uint64_t CopyTextOut(const OptionalEntry& entry, const EntryCall& call) {
+  const uint64_t error = CallReal(entry, call.arguments);
+  auto* const* place = reinterpret_cast<char* const*>(call.arguments[0]);
+  if (static_cast<int>(error) == 0 && place != nullptr && *place != nullptr) RecordText(*place, call.registers);
+  return error;
+}
+
+uint64_t CopyWideText(const OptionalEntry& entry, const EntryCall& call) {
+  const uint64_t result = CallReal(entry, call.arguments);
   if (result == 0) return 0;
-  const size_t bytes = strlen(reinterpret_cast<const char*>(result)) + 1;
+  const auto* text = reinterpret_cast<const uint16_t*>(result);
+  size_t units = 1;
+  while (text[units - 1] != 0) units++;
+  const size_t bytes = units * sizeof(*text);
   if (!TrySkipSampleFast(bytes)) RecordAllocation(reinterpret_cast<void*>(result), bytes, call.registers);
   return result;
 }
@@ -172,6 +196,10 @@ CADASTRE_HIDDEN uint64_t cadastre_optional_slow(const EntryCall* call, const Opt
       return Resize(*entry, *call);
     case EntryAction::kCopyText:
       return CopyText(*entry, *call);
+    case EntryAction::kCopyWideText:
+      return CopyWideText(*entry, *call);
+    case EntryAction::kCopyTextOut:
+      return CopyTextOut(*entry, *call);
     case EntryAction::kFree:
       return Free(*entry, *call);
     case EntryAction::kFreeHeap:

@@ -19,6 +19,8 @@ std::string MethodLine(const Report& report) {
   const Losses& losses = report.profile->losses;
   std::string line =
       absl::StrCat("losses ", FormatCount(static_cast<double>(losses.dropped_samples + losses.volume_dropped)));
+  const uint64_t mappings = losses.mappings_full + losses.mapping_events_lost;
+  if (mappings > 0) absl::StrAppend(&line, ", ", Plural(mappings, " mapping"), " missed");
   if (losses.truncated_stacks > 0) absl::StrAppend(&line, ", ", Plural(losses.truncated_stacks, " cut stack"));
   if (report.unresolved_frames > 0) absl::StrAppend(&line, ", ", Plural(report.unresolved_frames, " unnamed frame"));
   absl::StrAppend(&line, " · ", report.method);

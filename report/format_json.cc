@@ -203,6 +203,7 @@ std::string FormatJson(const Report& report, std::optional<size_t> top) {
   lost.Integer("unresolved_frames", report.unresolved_frames).Integer("volume_dropped", losses.volume_dropped);
   lost.Integer("sites_overflowed", losses.sites_overflowed).Integer("missed_frees", losses.missed_frees);
   lost.Integer("nested_skipped", losses.nested_skipped).Integer("torn_records", losses.torn_records);
+  lost.Integer("mappings_full", losses.mappings_full).Integer("mapping_events_lost", losses.mapping_events_lost);
   std::string out = "{\n";
   auto member = [&out](const char* key, const std::string& json, bool last = false) {
     absl::StrAppend(&out, "  \"", key, "\": ", json, last ? "\n" : ",\n");

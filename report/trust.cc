@@ -172,7 +172,18 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
   if (losses.missed_frees > 0) {
     trust.warnings.push_back(
         absl::StrCat(FormatCount(static_cast<double>(losses.missed_frees)),
-                     " frees were not seen; their blocks counted as live until the address was used again"));
+                     " frees were not seen (code that is bound past Cadastre: RTLD_DEEPBIND, another namespace,"
+                     " an allocator of its own); their blocks counted as live until the address was used again"));
+  }
+  if (losses.mappings_full > 0) {
+    trust.warnings.push_back(
+        absl::StrCat(FormatCount(static_cast<double>(losses.mappings_full)),
+                     " mappings had no room in the profile and are not shown: memory= gives it more"));
+  }
+  if (losses.mapping_events_lost > 0) {
+    trust.warnings.push_back(absl::StrCat(FormatCount(static_cast<double>(losses.mapping_events_lost)),
+                                          " changes of mappings came too fast to be recorded: what is mapped is shown"
+                                          " as it was before them"));
   }
   if (profile.jvm.walker == format::kWalkerUnusable) {
     trust.warnings.push_back(absl::StrCat("no Java frames: libjvm.so ", profile.jvm.version,

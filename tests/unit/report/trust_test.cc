@@ -124,6 +124,17 @@ TEST_CASE("An interval that changed is told with both values", "[trust]") {
       "the interval was changed 2 times while it ran: 512 KiB at first, 1 MiB at last; each sample counts by its own");
 }
 
+TEST_CASE("Mappings that were missed are told", "[trust]") {
+  Profile profile = GoodProfile();
+  profile.losses.mappings_full = 3;
+  profile.losses.mapping_events_lost = 1200;
+  const Trust trust = JudgeProfile(profile, 200);
+  CHECK(trust.usable);
+  REQUIRE(trust.warnings.size() == 2);
+  CHECK(trust.warnings[0] == "3 mappings had no room in the profile and are not shown: memory= gives it more");
+  CHECK(trust.warnings[1].substr(0, 26) == "1,200 changes of mappings ");
+}
+
 TEST_CASE("Damaged records are losses", "[trust]") {
   Profile profile = GoodProfile();
   profile.losses.torn_records = 2;  // threads that were killed at work
