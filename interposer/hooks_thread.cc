@@ -114,6 +114,7 @@ CADASTRE_EXPORT int pthread_key_create(pthread_key_t* key, void (*destructor)(vo
   const int error = real(key, destructor);
   const SessionState state = SessionCurrentState();
   if (error == 0 && state != SessionState::kOff && state != SessionState::kNew) {
+    SessionFileIsWhole();  // what is learnt of a JVM goes into the header
     JvmNoteThreadKey(__builtin_return_address(0), *key);
   }
   return error;

@@ -4,11 +4,11 @@
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <time.h>
 
 #include <atomic>
 
 #include "interposer/elf_lookup.h"
+#include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
 #include "interposer/raw_syscall.h"
@@ -59,12 +59,6 @@ std::atomic<uint32_t> g_closing{0};
 FindObjectFunction g_find_object = nullptr;
 uint64_t g_vdso_start = 0;
 char g_executable_path[4096];
-
-uint64_t MonotonicNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 uint64_t SinceStart(uint64_t monotonic_ns) {
   uint64_t start = g_profile.header->start_monotonic_ns;
@@ -223,7 +217,7 @@ void WriteUnloaded(uint32_t index, uint64_t unloaded) {
 
 void Retire(uint32_t index) {
   if (g_end[index].exchange(0, std::memory_order_acq_rel) == 0) return;
-  uint64_t now = MonotonicNs();
+  uint64_t now = MonotonicNow();
   g_unloaded_ns[index].store(now, std::memory_order_release);
   g_generation.fetch_add(1, std::memory_order_acq_rel);
   WriteUnloaded(index, now);
@@ -243,7 +237,7 @@ uint32_t AddLibrary(Library* library) {
       }
       library->path = KeepPath(library->path, library->path_length);
       if (library->path == nullptr) library->path_length = 0;
-      library->loaded_ns = MonotonicNs();
+      library->loaded_ns = MonotonicNow();
       g_libraries[index] = *library;
       g_end[index].store(library->entry.end, std::memory_order_release);
       WriteRecord(index);

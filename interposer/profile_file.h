@@ -70,11 +70,11 @@ void ProfileLeaveReason(const ProfileSpec& spec, const ProfileError& error);
 void ProfilePublish();
 
 // Is the file as long as it was made? False: somebody has cut it (`> FILE`, truncate, copytruncate of a log rotation),
-// and its pages are gone. Asks the kernel, which writes a word into the file's last page, and the kernel answers with
-// an error where a touch would be a signal; at most once in 100 us, whoever asks. So a cut file harms nobody but a
-// thread that is writing a record in that very moment (about 1 us), or within 100 us of the last look: a process that
-// records fewer than 10,000 samples and frees of sampled blocks a second (at 512 KiB: allocates less than 2.5 GB/s)
-// looks before each. No lock, no allocation. Not in a sandbox, where the call may be punished.
+// and its pages are gone. Asks the kernel, which writes a word into the file's last page and answers with an error
+// where a touch would be a signal; at most once in 20 us, whoever asks. What is left: a cut kills if it falls between a
+// look and a touch, which is about 1 us later, or up to 20 us where records come one upon the other. At R records and
+// removals a second that is a chance of R * 1 us + (R * 20 us)^2 / 2: one cut in 900 at 1,000 a second (at 512 KiB: 250
+// MB/s are allocated and freed). No lock, no allocation. Not to be asked in a sandbox, where the call may be punished.
 bool ProfileIsWhole();
 
 // In a fork child, or where the file has been cut: anonymous memory over the mapping, so that no touch can reach the

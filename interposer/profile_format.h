@@ -21,7 +21,8 @@
 // clang-format on
 // A region is an array of fixed-size records (strings: 8-byte units, frames: 8-byte words). Records never move. A
 // record that was never written is all zero bytes, so "not there yet" needs no cursor: readers scan a region and skip
-// state 0.
+// state 0. A live file's last page belongs to no region: the process that writes it looks there whether the file was
+// cut.
 //
 // Example (a reader):
 //   const Header* h = ...mapped file...;

@@ -16,6 +16,7 @@ namespace {
 uint32_t real_ready;
 const link_map* provider;
 bool is_reached;
+bool is_sanitizer;
 
 constexpr size_t kPageBytes = 4096;
 
@@ -83,7 +84,9 @@ bool RealAllocatorResolve() {
   provider = NextLibraryWith("malloc");
   if (provider == nullptr) return false;
   const link_map* before;
-  is_reached = !MallocIsServedBeforeUs(&before);
+  // A sanitizer checks who frees what, and how much of libc is behind its own functions: there all is left as it is.
+  is_sanitizer = FindInLibrary(provider, "__sanitizer_set_report_path") != nullptr;
+  is_reached = !is_sanitizer && !MallocIsServedBeforeUs(&before);
   RealAllocator& real = g_real;
   real.calloc = Take<decltype(real.calloc)>("calloc", nullptr);
   real.realloc = Take<decltype(real.realloc)>("realloc", nullptr);
@@ -108,6 +111,7 @@ bool RealAllocatorResolve() {
 }
 
 bool RealAllocatorIsReached() { return is_reached; }
+bool RealAllocatorIsSanitizer() { return is_sanitizer; }
 const link_map* RealAllocatorLibrary() { return provider; }
 
 bool MallocIsServedBeforeUs(const link_map** by) {

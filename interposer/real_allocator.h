@@ -39,6 +39,9 @@ bool RealAllocatorIsReady();
 // the frees would not be seen.
 bool RealAllocatorIsReached();
 
+// The runtime of AddressSanitizer or one of its kind (a library of its own) serves malloc: nothing is recorded.
+bool RealAllocatorIsSanitizer();
+
 // The library that serves malloc behind us, and the first definition of malloc in the process (ours, unless somebody
 // stands before us).
 const link_map* RealAllocatorLibrary();

@@ -134,11 +134,14 @@ void RecordMapping(uint64_t start, uint64_t end, uint32_t flags, const MappingMo
                    const EntryRegisters& registers) {
   MappingRange range = {start, end, 0, 0, 0, flags};
   ThreadState* thread = CurrentThreadState();
+  // libunwind's own pool, when it is loaded: ours, and nobody's in the report.
+  const bool is_allocators = (flags & format::kMappingAllocator) != 0;
+  if (thread != nullptr && thread->guard == kGuardOwnWork && !is_allocators) return;
   // Nothing but a place in the queue before the session is prepared, in a signal handler that interrupts the recorder,
   // and for an allocator, which may hold its locks: it needs no stack, and it opens no profile.
   const SessionState state = SessionCurrentState();
   const bool is_prepared = state != SessionState::kNew && state != SessionState::kPreparing;
-  if (thread != nullptr && is_prepared && (flags & format::kMappingAllocator) == 0) {
+  if (thread != nullptr && is_prepared && !is_allocators) {
     ReentryGuard guard(thread);
     if (guard.entered()) {
       if (SessionIsPaused()) return;

@@ -123,6 +123,7 @@ void MakeAlivePage() {
 }
 
 bool IsMeantForThisProcess() {
+  if (RealAllocatorIsSanitizer()) return false;
   if (getauxval(AT_SECURE) != 0) return false;  // a setuid program is told nothing and tells nothing
   const char* exe = facts.exe_name();
   if (strcmp(exe, "cadastre") == 0) return false;

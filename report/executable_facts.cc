@@ -55,6 +55,23 @@ class File {
 // mimalloc without override, tcmalloc.
 constexpr const char* kPrivateNames[] = {"_rjem_malloc", "je_malloc", "mi_malloc", "tc_malloc"};
 
+// Functions that only a sanitizer's runtime has, which an instrumented program calls first.
+constexpr struct {
+  const char* function;
+  const char* name;
+} kSanitizers[] = {{"__asan_init", "AddressSanitizer"},
+                   {"__tsan_init", "ThreadSanitizer"},
+                   {"__msan_init", "MemorySanitizer"},
+                   {"__hwasan_init", "HWAddressSanitizer"}};
+
+void NoteSanitizer(const char* name, bool is_inside, ExecutableFacts* facts) {
+  for (const auto& sanitizer : kSanitizers) {
+    if (strcmp(name, sanitizer.function) != 0) continue;
+    facts->sanitizer = sanitizer.name;
+    facts->sanitizer_refuses_preload = !is_inside && facts->sanitizer == "AddressSanitizer";
+  }
+}
+
 // .dynsym says what others see, .symtab (where it was kept) what is inside.
 void FindAllocators(const File& file, const Elf64_Ehdr& header, ExecutableFacts* facts) {
   for (int i = 0; i < header.e_shnum; i++) {
@@ -68,8 +85,10 @@ void FindAllocators(const File& file, const Elf64_Ehdr& header, ExecutableFacts*
     for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
       Elf64_Sym symbol;
       memcpy(&symbol, symbols.data() + at, sizeof(symbol));
-      if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= strings.size()) continue;
+      if (symbol.st_name >= strings.size()) continue;
       const char* name = strings.c_str() + symbol.st_name;
+      if (section.sh_type == SHT_DYNSYM) NoteSanitizer(name, symbol.st_shndx != SHN_UNDEF, facts);
+      if (symbol.st_shndx == SHN_UNDEF) continue;
       if (section.sh_type == SHT_DYNSYM && strcmp(name, "malloc") == 0) facts->defines_malloc = true;
       for (const char* known : kPrivateNames) {
         if (strcmp(name, known) == 0) facts->private_allocator = known;
@@ -148,6 +167,13 @@ absl::StatusOr<ExecutableFacts> InspectExecutable(const std::string& command) {
   return facts;
 }
 
+std::string AllocatorInside(const std::string& library_path) {
+  ExecutableFacts facts;
+  File file(library_path);
+  if (file.ok()) InspectElf(file, &facts);
+  return facts.defines_malloc ? "malloc" : facts.private_allocator;
+}
+
 std::string WhyNotPreloaded(const ExecutableFacts& facts) {
   if (!facts.elf) return absl::StrCat(facts.path, " is not an ELF executable");
   if (!facts.x86_64) return absl::StrCat(facts.path, " is not an x86-64 executable");
@@ -156,6 +182,13 @@ std::string WhyNotPreloaded(const ExecutableFacts& facts) {
   if (facts.musl) return absl::StrCat(facts.path, " uses musl libc (", facts.loader, "); Cadastre needs glibc");
   if (facts.setuid)
     return absl::StrCat(facts.path, " is setuid, setgid or has file capabilities: the loader ignores LD_PRELOAD");
+  if (!facts.sanitizer.empty()) {
+    return absl::StrCat(
+        facts.path, " is built with ", facts.sanitizer, ", whose runtime serves malloc: nothing is recorded",
+        facts.sanitizer_refuses_preload ? "; it also refuses to run with a preloaded library, unless ASAN_OPTIONS says"
+                                          " verify_asan_link_order=0"
+                                        : "");
+  }
   if (facts.defines_malloc)
     return absl::StrCat(facts.path, " defines malloc itself, before Cadastre: its calls are not seen");
   return "";

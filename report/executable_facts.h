@@ -22,8 +22,10 @@ struct ExecutableFacts {
   bool elf = false, x86_64 = false;
   std::string loader;  // PT_INTERP; empty = static
   bool musl = false;
-  bool setuid = false;          // setuid, setgid or file capabilities that change who it runs as
-  bool defines_malloc = false;  // an executable's own malloc comes before every preloaded one
+  bool setuid = false;                     // setuid, setgid or file capabilities that change who it runs as
+  bool defines_malloc = false;             // an executable's own malloc comes before every preloaded one
+  std::string sanitizer;                   // "AddressSanitizer", ...: its runtime serves malloc; empty = none
+  bool sanitizer_refuses_preload = false;  // a shared AddressSanitizer wants to be the first library
   std::string
       private_allocator;  // a function of an allocator that is linked in under names of its own; empty = none found
 };
@@ -33,6 +35,10 @@ absl::StatusOr<ExecutableFacts> InspectExecutable(const std::string& command);
 
 // One line that says why nothing of it can be recorded, or empty.
 std::string WhyNotPreloaded(const ExecutableFacts& facts);
+
+// What a loaded library would allocate past Cadastre: "malloc" if it defines that itself, or a function of an allocator
+// that is linked in under names of its own. Empty = nothing found.
+std::string AllocatorInside(const std::string& library_path);
 
 absl::StatusOr<std::string> FindInPath(const std::string& command);
 

@@ -25,6 +25,7 @@ struct Mapping {
   std::string path;
   uint64_t inode = 0;
   bool deleted = false;
+  bool is_beginning = false;  // of the file
 };
 
 std::vector<Mapping> FileMappingsOf(pid_t pid) {
@@ -39,6 +40,7 @@ std::vector<Mapping> FileMappingsOf(pid_t pid) {
     Mapping mapping;
     mapping.deleted = absl::ConsumeSuffix(&path, " (deleted)");
     mapping.range = std::string(fields[0]);
+    mapping.is_beginning = fields[2].find_first_not_of('0') == absl::string_view::npos;
     mapping.path = std::string(path);
     (void)absl::SimpleAtoi(fields[4], &mapping.inode);
     mappings.push_back(std::move(mapping));
@@ -93,6 +95,14 @@ std::vector<std::string> MappedFilesOf(pid_t pid) {
   std::set<std::string> paths;
   for (const Mapping& mapping : FileMappingsOf(pid)) paths.insert(mapping.path);
   return {paths.begin(), paths.end()};
+}
+
+int ImagesOf(pid_t pid, const char* name) {
+  int count = 0;
+  for (const Mapping& mapping : FileMappingsOf(pid)) {
+    count += mapping.is_beginning && absl::EndsWith(mapping.path, absl::StrCat("/", name));
+  }
+  return count;
 }
 
 bool MapsFileNamed(pid_t pid, const char* part) {

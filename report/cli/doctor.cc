@@ -283,6 +283,26 @@ void CheckOtherAllocators(pid_t pid, const Profile& profile, Doctor* doctor) {
   }
 }
 
+// Libraries that were loaded in a way, or with a malloc of their own, that leads past Cadastre.
+void CheckHiddenAllocators(pid_t pid, Doctor* doctor) {
+  if (ImagesOf(pid, "libc.so.6") > 1) {
+    doctor->Warn("libc.so.6",
+                 "is loaded more than once (dlmopen): what libraries of another namespace allocate is not seen");
+  }
+  const std::string root = absl::StrCat("/proc/", pid, "/root");
+  for (const std::string& path : MappedFilesOf(pid)) {
+    const std::string name(FileName(path));
+    const bool is_library = absl::StrContains(name, ".so");
+    const bool has_its_own = absl::StartsWith(name, "libc.so") || absl::StartsWith(name, "ld-linux") ||
+                             absl::StartsWith(name, "libcadastre") || IsAllocatorLibrary(path);
+    if (!is_library || has_its_own) continue;
+    const std::string inside = AllocatorInside(root + path);
+    if (inside.empty()) continue;
+    doctor->Warn(name, absl::StrCat("has an allocator of its own (", inside,
+                                    "): what it allocates there by itself is not seen"));
+  }
+}
+
 void CheckProcess(pid_t pid, Doctor* doctor) {
   std::string name = absl::StrCat("process ", pid);
   if (!ProcessExists(pid)) return doctor->Bad(name, "there is none");
@@ -312,6 +332,7 @@ void CheckProcess(pid_t pid, Doctor* doctor) {
     }
     Trust trust = JudgeProfile(*read, 1);
     CheckOtherAllocators(pid, *read, doctor);
+    CheckHiddenAllocators(pid, doctor);
     std::string found = absl::StrCat("records to ", profile.open_path, ", ", read->recorded_samples,
                                      " samples, malloc of ", read->allocator);
     if (MapsFileNamed(pid, "libjvm.so")) SayJvmFacts(read->jvm, doctor);

@@ -32,7 +32,8 @@ SYSTEM_CALLS = [
 OTHER_CALLS = [("read", 0, "EIO"), ("close", 3, "EIO"), ("statfs", 137, "ENOSYS"), ("readlinkat", 267, "EACCES"), ("prlimit64", 302, "EPERM"),
                ("fstat", 5, "EOVERFLOW"), ("uname", 63, "EFAULT"), ("prctl", 157, "EPERM"), ("gettid", 186, "ENOSYS"),
                ("tgkill", 234, "EPERM"), ("getpid", 39, "ENOSYS"), ("clock_gettime", 228, "EINVAL"), ("faccessat", 269, "EACCES"),
-               ("access", 21, "EACCES"), ("unlinkat", 263, "EBUSY"), ("getppid", 110, "ENOSYS")]
+               ("access", 21, "EACCES"), ("rt_sigprocmask", 14, "EFAULT"), ("process_vm_readv", 310, "EPERM"),
+               ("unlinkat", 263, "EBUSY"), ("getppid", 110, "ENOSYS")]
 SYSTEM_CALLS += [(name, number, [(error, True)]) for name, number, error in OTHER_CALLS]
 MOST_CALLS, MOST_OF_A_RUNTIME = 500, 50
 

@@ -52,10 +52,10 @@ inline void RowTail(const char* name, const void* tag, uint64_t* arguments, int 
 }
 
 // The arguments with which the row makes, changes or releases a block of `bytes`. `block`: what is to be changed or
-// released; `place`: where functions that store an address find and put it; `text` has bytes - 1 characters, `wide` half
-// as many.
-inline RowCall ArgumentsOfRow(RowShape shape, const char* name, uint64_t heap, void* block, void** place, uint64_t bytes,
-                              const char* text, const void* wide, const void* tag) {
+// released; `place`: where functions that store an address find and put it; `text` has bytes - 1 characters, `wide`
+// half as many.
+inline RowCall ArgumentsOfRow(RowShape shape, const char* name, uint64_t heap, void* block, void** place,
+                              uint64_t bytes, const char* text, const void* wide, const void* tag) {
   RowCall call = {};
   uint64_t* a = call.arguments;
   const auto address = reinterpret_cast<uint64_t>(block);

@@ -1,6 +1,6 @@
-// Calls each row of interposer/optional_entries.def that is there, as its shape says, and says what a right profile shows (lines ALLOC). The
-// table itself makes the calls, so none is forgotten; whether a row's shape is right, entries_target.cc and the real allocators
-// say: here a wrong one shows where it leads to a wrong size or a crash.
+// Calls each row of interposer/optional_entries.def that is there, as its shape says, and says what a right profile
+// shows (lines ALLOC). The table itself makes the calls, so none is forgotten; whether a row's shape is right,
+// entries_target.cc and the real allocators say: here a wrong one shows where it leads to a wrong size or a crash.
 #include "tests/preload/entries_rows.h"
 
 #include <dlfcn.h>
@@ -121,7 +121,8 @@ void Drive(const Row& row) {
     const uint64_t result = row.call(ArgumentsOfRow(row.shape, row.name, heap, block, &place, size, text, wide, &tag));
     if (kind == Kind::kReleases) continue;
     if (kind == Kind::kAsks) {
-      if (result < size) printf("FAIL %s says %zu of %zu\n", row.name, static_cast<size_t>(result), static_cast<size_t>(size));
+      if (result < size)
+        printf("FAIL %s says %zu of %zu\n", row.name, static_cast<size_t>(result), static_cast<size_t>(size));
       Release(row.family, block);
       continue;
     }
@@ -146,23 +147,23 @@ void Drive(const Row& row) {
   const bool is_path = row.shape == RowShape::CopyPath || row.shape == RowShape::HeapCopyPath;
   if (is_path) printf("ALLOC site_row_%s live=%d livebytes=%zu\n", row.name, live, static_cast<size_t>(live_bytes));
   if (!is_path && (kind == Kind::kMakes || kind == Kind::kChanges))
-    printf("ALLOC site_row_%s count=%d bytes=%zu live=%d livebytes=%zu\n", row.name, kMade, static_cast<size_t>(bytes), live,
-           static_cast<size_t>(live_bytes));
+    printf("ALLOC site_row_%s count=%d bytes=%zu live=%d livebytes=%zu\n", row.name, kMade, static_cast<size_t>(bytes),
+           live, static_cast<size_t>(live_bytes));
   if (kind != Kind::kMakes)
     printf("ALLOC site_made_for_%s count=%d bytes=%zu live=0\n", row.name, kMade, static_cast<size_t>(made_bytes));
 }
 
 }  // namespace
 
-#define CADASTRE_ENTRY(family, shape, name)                                                                   \
-  NOINLINE static uint64_t site_row_##name(const RowCall& call) {                                             \
-    const uint64_t* a = call.arguments;                                                                       \
-    volatile uint64_t result = name(a[0], a[1], a[2], a[3], a[4], a[5]);                                      \
-    return result;                                                                                            \
-  }                                                                                                           \
-  NOINLINE static void* site_made_for_##name(uint64_t bytes) {                                                \
-    void* volatile block = Make(RowFamily::family, bytes);                                                    \
-    return block;                                                                                             \
+#define CADASTRE_ENTRY(family, shape, name)                              \
+  NOINLINE static uint64_t site_row_##name(const RowCall& call) {        \
+    const uint64_t* a = call.arguments;                                  \
+    volatile uint64_t result = name(a[0], a[1], a[2], a[3], a[4], a[5]); \
+    return result;                                                       \
+  }                                                                      \
+  NOINLINE static void* site_made_for_##name(uint64_t bytes) {           \
+    void* volatile block = Make(RowFamily::family, bytes);               \
+    return block;                                                        \
   }
 #include "interposer/optional_entries.def"
 #undef CADASTRE_ENTRY
@@ -170,9 +171,10 @@ void Drive(const Row& row) {
 int main() {
   setvbuf(stdout, nullptr, _IOLBF, 0);
   if (mi_heap_get_default != nullptr) heap = reinterpret_cast<uint64_t>(mi_heap_get_default());
-  // FreeHeap: entries_target.cc has a heap to destroy. cfree: glibc's is for old binaries, and may be found here without being the allocator's.
-#define CADASTRE_ENTRY(family, shape, name)                                                                      \
-  if (RowShape::shape != RowShape::FreeHeap && strcmp(#name, "cfree") != 0)                                      \
+    // FreeHeap: entries_target.cc has a heap to destroy. cfree: glibc's is for old binaries, and may be found here
+    // without being the allocator's.
+#define CADASTRE_ENTRY(family, shape, name)                                 \
+  if (RowShape::shape != RowShape::FreeHeap && strcmp(#name, "cfree") != 0) \
     Drive({#name, RowFamily::family, RowShape::shape, name, site_row_##name, site_made_for_##name});
 #include "interposer/optional_entries.def"
 #undef CADASTRE_ENTRY

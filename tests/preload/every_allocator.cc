@@ -1,5 +1,6 @@
-// An allocator that has every entry point of interposer/optional_entries.def: libc's malloc under all those names, made by the table and
-// the shapes in it. For the names that no packaged allocator has (the BSDs', macOS's, C23's, other versions').
+// An allocator that has every entry point of interposer/optional_entries.def: libc's malloc under all those names, made
+// by the table and the shapes in it. For the names that no packaged allocator has (the BSDs', macOS's, C23's, other
+// versions').
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,9 +144,9 @@ EVERY void* mi_heap_get_default() {
   static char heap;
   return &heap;
 }
-#define CADASTRE_ENTRY(family, shape, name)                                                               \
-  EVERY uint64_t name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {           \
-    const uint64_t arguments[] = {a, b, c, d, e, f};                                                      \
-    return Serve(RowShape::shape, #name, arguments);                                                      \
+#define CADASTRE_ENTRY(family, shape, name)                                                     \
+  EVERY uint64_t name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) { \
+    const uint64_t arguments[] = {a, b, c, d, e, f};                                            \
+    return Serve(RowShape::shape, #name, arguments);                                            \
   }
 #include "interposer/optional_entries.def"

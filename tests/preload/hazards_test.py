@@ -335,6 +335,15 @@ class Loader(Hazard):
             return re.sub(r"0x[0-9a-f]+|==\d+==|\(\S+\+|/\S+|T\d+|=+", "", "\n".join(text.splitlines()[:3]))
         self.same([program, "no such case", "at all"], normalise=places)
 
+    def test_sanitizers_in_libraries_of_their_own(self):
+        """They serve malloc behind us, are not ready when we are called first, and check who frees what: nothing is recorded."""
+        options = {"ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+        for program in ("hazards_shared_asan", "hazards_shared_tsan"):
+            for case in ("nothing", "thread_destructors"):
+                with self.subTest(program=program, case=case):
+                    outcome = self.case(case, program=program, environment=options)
+                    self.assertEqual(target.profiles_of(self.out, outcome.pid), [])
+
     def test_the_loaders_own_tools(self):
         def places(text):
             lines = [line for line in text.splitlines() if "libcadastre" not in line]

@@ -117,7 +117,7 @@ SUITES = {
     "python_multiprocessing": python_tests("test_multiprocessing_fork"),
     "python_ctypes": python_tests("test_ctypes"),
     "python_mmap": python_tests("test_mmap"),
-    "redis_benchmark": lambda job: programs.redis(job, 200000),
+    "redis_benchmark": lambda job: programs.redis(job, 60000),
     "git_clone": git_clone,
     "gcc": gcc,
     "tomcat": tomcat(10000),

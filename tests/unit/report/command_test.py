@@ -455,6 +455,32 @@ class CommandTest(unittest.TestCase):
                 process.wait(10)
             self.assertEqual("is loaded, but malloc is served by libc.so.6" in said, expected, said)
 
+    def test_doctor_finds_what_is_loaded_past_cadastre(self):
+        if not shutil.which("cc"):
+            self.skipTest("a compiler is needed")
+        def build(name, text, *flags):
+            source, made = os.path.join(self.out, name + ".c"), os.path.join(self.out, name)
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(text)
+            return made if subprocess.run(["cc", "-w", "-o", made, source, *flags], check=False, capture_output=True).returncode == 0 else None
+        library = build("libown.so", "#include <stddef.h>\nvoid *malloc(size_t n) { return NULL; }\n", "-shared", "-fPIC", "-Wl,-Bsymbolic")
+        program = build("loads", "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int c, char **v) {"
+                        " void *volatile p = malloc(10); dlopen(v[1], RTLD_NOW | RTLD_LOCAL); dlmopen(LM_ID_NEWLM, \"libm.so.6\", RTLD_NOW);"
+                        " puts(\"ready\"); fflush(stdout); return p == NULL || getchar() == 0; }\n", "-ldl")
+        environment = {**target.clean_environment(), **target.preload_environment(ARGUMENTS.library, self.out, "1")}
+        with subprocess.Popen([program, library], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            said = self.cadastre("doctor", "--pid", str(process.pid)).stdout
+            process.stdin.close()
+            process.wait(10)
+        self.assertRegex(said, r"libc\.so\.6: +is loaded more than once \(dlmopen\)")
+        self.assertRegex(said, r"libown\.so: +has an allocator of its own \(malloc\)")
+        instrumented = build("instrumented", "int main(void) { return 0; }\n", "-fsanitize=address")
+        if instrumented:
+            said = self.cadastre("doctor", "--", instrumented)
+            self.assertEqual(said.status, 1)
+            self.assertIn("is built with AddressSanitizer", said.stdout)
+
     def test_every_command_has_help_with_an_example(self):
         text = self.cadastre("--help").stdout
         commands = re.findall(r"^  ([a-z]+) {2,}", text, re.M)
