@@ -54,6 +54,9 @@ bool IsMainThread();
 void MainThreadStack(uint64_t* low, uint64_t* high);
 uint64_t DefaultThreadStackBytes();
 
+// The process is about to end without destructors, in whatever thread. Not what vfork left with our memory.
+void SessionNoteEnd();
+
 // Before a seccomp filter is installed: the file and this thread's buffer must exist, for afterwards nothing may be
 // opened or asked.
 void SessionBeforeSandbox();

@@ -204,6 +204,10 @@ absl::Status ProfileReader::ReadHeader() {
   profile_.snapshot_end_realtime_ns = header_.snapshot_end_realtime_ns;
   profile_.rss_bytes = header_.snapshot_rss_bytes;
   profile_.peak_rss_bytes = header_.outcome.peak_rss_bytes;
+  profile_.saved = header_.outcome.saved != 0;
+  profile_.awaited = header_.outcome.awaited != 0;
+  const format::MemoryNote& note = header_.memory_note;
+  profile_.memory_note = {note.used_bytes, note.limit_bytes, note.realtime_ns, note.is_of_cgroup != 0, note.oom_kills};
   profile_.peak_total_bytes = header_.peak_total_bytes;
   profile_.peak_ns = header_.peak_ns;
   profile_.jvm.walker = header_.jvm.walker;

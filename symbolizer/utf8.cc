@@ -13,7 +13,8 @@ bool IsTail(std::string_view text, size_t at) { return (ByteAt(text, at) & 0xc0)
 
 // The surrogate that three bytes at `at` stand for; 0 = none.
 uint32_t SurrogateAt(std::string_view text, size_t at) {
-  if (ByteAt(text, at) != 0xed || ByteAt(text, at + 1) < 0xa0 || !IsTail(text, at + 1) || !IsTail(text, at + 2)) return 0;
+  if (ByteAt(text, at) != 0xed || ByteAt(text, at + 1) < 0xa0 || !IsTail(text, at + 1) || !IsTail(text, at + 2))
+    return 0;
   return 0xd000 | (ByteAt(text, at + 1) & 0x3f) << 6 | (ByteAt(text, at + 2) & 0x3f);
 }
 

@@ -1,5 +1,5 @@
-// Why: one byte that is no UTF-8 makes a strict reader refuse a whole CSV file, and a rule with an emoji never matches a
-// name that HotSpot spells with surrogates.
+// Why: one byte that is no UTF-8 makes a strict reader refuse a whole CSV file, and a rule with an emoji never matches
+// a name that HotSpot spells with surrogates.
 #include "symbolizer/utf8.h"
 
 #include "tests/support/catch.h"
@@ -16,11 +16,11 @@ TEST_CASE("A JVM's names become UTF-8", "[utf8]") {
 }
 
 TEST_CASE("What is no character becomes U+FFFD, one for each", "[utf8]") {
-  CHECK(FromModifiedUtf8("a\xed\xa0\xbdz") == "a\xef\xbf\xbdz");                          // a high surrogate alone
-  CHECK(FromModifiedUtf8("\xed\xb8\x80\xed\xa0\xbd") == "\xef\xbf\xbd\xef\xbf\xbd");      // in the wrong order
-  CHECK(FromModifiedUtf8("\xed\xa0\xbd\xed\xa0\xbd") == "\xef\xbf\xbd\xef\xbf\xbd");      // two high ones
-  CHECK(FromModifiedUtf8("a\xc0\x80z") == "a\xef\xbf\xbdz");                              // U+0000
-  CHECK(FromModifiedUtf8("a\xed\xa0") == "a\xef\xbf\xbd\xef\xbf\xbd");                    // cut
+  CHECK(FromModifiedUtf8("a\xed\xa0\xbdz") == "a\xef\xbf\xbdz");                      // a high surrogate alone
+  CHECK(FromModifiedUtf8("\xed\xb8\x80\xed\xa0\xbd") == "\xef\xbf\xbd\xef\xbf\xbd");  // in the wrong order
+  CHECK(FromModifiedUtf8("\xed\xa0\xbd\xed\xa0\xbd") == "\xef\xbf\xbd\xef\xbf\xbd");  // two high ones
+  CHECK(FromModifiedUtf8("a\xc0\x80z") == "a\xef\xbf\xbdz");                          // U+0000
+  CHECK(FromModifiedUtf8("a\xed\xa0") == "a\xef\xbf\xbd\xef\xbf\xbd");                // cut
   CHECK(FromModifiedUtf8("\xff") == "\xef\xbf\xbd");
   CHECK(ValidUtf8("a\xed\xa0\xbd") == "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
   CHECK(ValidUtf8("\xf0\x9f\x98\x80 \xc3\xbc") == "\xf0\x9f\x98\x80 \xc3\xbc");
