@@ -5,14 +5,14 @@ namespace {
 
 constexpr uint32_t kReplacement = 0xfffd;
 
-unsigned ByteAt(std::string_view text, size_t at) {
+unsigned ByteAt(absl::string_view text, size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
 }
 
-bool IsTail(std::string_view text, size_t at) { return (ByteAt(text, at) & 0xc0) == 0x80; }
+bool IsTail(absl::string_view text, size_t at) { return (ByteAt(text, at) & 0xc0) == 0x80; }
 
 // The surrogate that three bytes at `at` stand for; 0 = none.
-uint32_t SurrogateAt(std::string_view text, size_t at) {
+uint32_t SurrogateAt(absl::string_view text, size_t at) {
   if (ByteAt(text, at) != 0xed || ByteAt(text, at + 1) < 0xa0 || !IsTail(text, at + 1) || !IsTail(text, at + 2))
     return 0;
   return 0xd000 | (ByteAt(text, at + 1) & 0x3f) << 6 | (ByteAt(text, at + 2) & 0x3f);
@@ -23,7 +23,7 @@ bool IsLow(uint32_t surrogate) { return surrogate >= 0xdc00; }
 
 }  // namespace
 
-size_t Utf8Length(std::string_view text, size_t at) {
+size_t Utf8Length(absl::string_view text, size_t at) {
   const unsigned lead = ByteAt(text, at), second = ByteAt(text, at + 1);
   if (lead < 0x80) return 1;
   if (lead >= 0xc2 && lead < 0xe0) return IsTail(text, at + 1) ? 2 : 0;
@@ -56,7 +56,7 @@ void AppendUtf8(uint32_t code, std::string* out) {
   }
 }
 
-std::string ValidUtf8(std::string_view text) {
+std::string ValidUtf8(absl::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
@@ -65,14 +65,14 @@ std::string ValidUtf8(std::string_view text) {
       AppendUtf8(kReplacement, &out);
       at++;
     } else {
-      out.append(text.substr(at, length));
+      out.append(text.data() + at, length);
       at += length;
     }
   }
   return out;
 }
 
-std::string FromModifiedUtf8(std::string_view text) {
+std::string FromModifiedUtf8(absl::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
@@ -89,7 +89,7 @@ std::string FromModifiedUtf8(std::string_view text) {
     } else {
       const size_t length = Utf8Length(text, at);
       if (length == 0) AppendUtf8(kReplacement, &out);
-      out.append(text.substr(at, length));
+      out.append(text.data() + at, length);
       at += length == 0 ? 1 : length;
     }
   }

@@ -12,20 +12,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
+
+#include "absl/strings/string_view.h"
 
 namespace cadastre {
 
 // Bytes of the well-formed sequence at `at` (no overlong form, no surrogate, at most U+10FFFF); 0 = there is none.
-size_t Utf8Length(std::string_view text, size_t at);
+size_t Utf8Length(absl::string_view text, size_t at);
 
 // `code` is at most U+10FFFF.
 void AppendUtf8(uint32_t code, std::string* out);
 
 // Each byte that belongs to no well-formed sequence becomes U+FFFD.
-std::string ValidUtf8(std::string_view text);
+std::string ValidUtf8(absl::string_view text);
 
-std::string FromModifiedUtf8(std::string_view text);
+std::string FromModifiedUtf8(absl::string_view text);
 
 }  // namespace cadastre
 
