@@ -35,21 +35,22 @@ __attribute__((always_inline)) inline bool FilterMayContain(const void* pointer)
 #endif
 }
 
-inline void FilterAdd(uint64_t address) {
-  uint8_t* counter = &g_free_filter[FilterIndex(address)];
+inline void CounterAdd(uint8_t* counter) {
   uint8_t value = __atomic_load_n(counter, __ATOMIC_RELAXED);
   while (value != 255 &&
          !__atomic_compare_exchange_n(counter, &value, value + 1, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
   }
 }
 
-inline void FilterRemove(uint64_t address) {
-  uint8_t* counter = &g_free_filter[FilterIndex(address)];
+inline void CounterRemove(uint8_t* counter) {
   uint8_t value = __atomic_load_n(counter, __ATOMIC_RELAXED);
   while (value != 255 && value != 0 &&
          !__atomic_compare_exchange_n(counter, &value, value - 1, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
   }
 }
+
+inline void FilterAdd(uint64_t address) { CounterAdd(&g_free_filter[FilterIndex(address)]); }
+inline void FilterRemove(uint64_t address) { CounterRemove(&g_free_filter[FilterIndex(address)]); }
 
 inline void FilterAddForEver(uint64_t address) {
   __atomic_store_n(&g_free_filter[FilterIndex(address)], 255, __ATOMIC_RELAXED);

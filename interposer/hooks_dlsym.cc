@@ -2,9 +2,10 @@
 // allocates would be seen by nobody (Java's foreign linker and JNA look their functions up in this way).
 //
 // RTLD_NEXT and every name that is not an allocator's are tail jumps, so the loader still sees who asks. For the others
-// the real answer is compared with the function that we forward to: only if it is that very one, the answer is our
-// hook; another library's private malloc stays what it is. As all functions of a family come from one library, malloc
-// and free are exchanged together or not at all. A library that defines malloc itself is an allocator that looks for
+// the real answer is compared with the function that we forward to: if it is that very one, the answer is our hook. If
+// it is libc's although another library serves malloc, it is a hook that forwards to libc's; a third library's private
+// malloc stays what it is. As all functions of a family come from one library, malloc and free are exchanged together
+// or not at all. A library that defines malloc itself is an allocator that looks for
 // the one behind it, and gets the truth.
 #include <malloc.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ CADASTRE_HIDDEN void* cadastre_exchange_symbol(void* handle, const char* name, c
   if (name == nullptr || !RealAllocatorIsReady()) return nullptr;
   const void* replaced = nullptr;
   void* hook = FindExchanged(name, &replaced);
-  if (hook == nullptr || replaced == nullptr) return nullptr;
+  if (hook == nullptr) return nullptr;
   const link_map* asking = LibraryOf(caller);
   if (asking == nullptr || asking == RealAllocatorLibrary() || FindInLibrary(asking, "malloc") != nullptr) {
     return nullptr;
@@ -80,7 +81,11 @@ CADASTRE_HIDDEN void* cadastre_exchange_symbol(void* handle, const char* name, c
   auto* real = reinterpret_cast<void* (*)(void*, const char*)>(cadastre_real_dlsym);
   if (real == nullptr) return nullptr;
   // nullptr here makes the loader look again, for the caller and with its error message.
-  return real(handle, name) == replaced ? hook : nullptr;
+  void* found = real(handle, name);
+  if (found == nullptr) return nullptr;
+  if (found == replaced) return hook;  // (null: the library that serves malloc has no such function)
+  const OptionalEntry* of_libc = LibcEntry(name, found);
+  return of_libc != nullptr ? of_libc->hook : nullptr;
 }
 
 // dlsym(handle, name): everything stays where it is for the tail jump.

@@ -274,6 +274,70 @@ asm(".pushsection .text\n"
 
 #include "interposer/optional_entries.def"
 
+// ---- libc's own, where another library serves malloc
+// -------------------------------------------------------------------------------------------------------
+
+// Not exported: only dlsym gives these hooks out, for a handle by which libc's function would be found.
+#define CADASTRE_LIBC_ENTRY(shape_name, name)                                                                     \
+  extern "C" __attribute__((visibility("hidden"), used))                                                          \
+  uint64_t cadastre_libc_##name(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);                      \
+  CADASTRE_HIDDEN uint64_t cadastre_libc_slow_##name(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t); \
+  extern "C" {                                                                                                    \
+  __attribute__((visibility("hidden"), used))                                                                     \
+  cadastre::OptionalEntry cadastre_libc_entry_##name = {nullptr,                                                  \
+                                                        0,                                                        \
+                                                        cadastre::EntryFamily::kLibc,                             \
+                                                        cadastre::kShape##shape_name,                             \
+                                                        #name,                                                    \
+                                                        reinterpret_cast<void*>(&cadastre_libc_##name),           \
+                                                        nullptr};                                                 \
+  }                                                                                                               \
+  asm(".pushsection .text\n"                                                                                      \
+      ".type cadastre_libc_slow_" #name                                                                           \
+      ", @function\n"                                                                                             \
+      "cadastre_libc_slow_" #name ": leaq cadastre_libc_entry_" #name                                             \
+      "(%rip), %rax\n"                                                                                            \
+      "jmp cadastre_optional_entry\n"                                                                             \
+      ".size cadastre_libc_slow_" #name ", .-cadastre_libc_slow_" #name                                           \
+      "\n"                                                                                                        \
+      ".popsection\n");                                                                                           \
+  uint64_t cadastre_libc_##name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {         \
+    if (cadastre::NothingIsDue<cadastre::kShape##shape_name>(cadastre_libc_entry_##name, a, b, c, d))             \
+      return cadastre_libc_entry_##name.real(a, b, c, d, e, f);                                                   \
+    return cadastre_libc_slow_##name(a, b, c, d, e, f);                                                           \
+  }
+
+CADASTRE_LIBC_ENTRY(Allocate, malloc)
+CADASTRE_LIBC_ENTRY(Free, free)
+CADASTRE_LIBC_ENTRY(AllocateArray, calloc)
+CADASTRE_LIBC_ENTRY(Reallocate, realloc)
+CADASTRE_LIBC_ENTRY(PosixMemalign, posix_memalign)
+CADASTRE_LIBC_ENTRY(AllocateSecond, aligned_alloc)
+CADASTRE_LIBC_ENTRY(AllocateSecond, memalign)
+CADASTRE_LIBC_ENTRY(Allocate, valloc)
+CADASTRE_LIBC_ENTRY(Allocate, pvalloc)
+
+namespace cadastre {
+
+const OptionalEntry* LibcEntry(const char* name, void* found) {
+  const link_map* libc = LibraryOf(found);
+  if (libc == nullptr || libc == RealAllocatorLibrary() || FindInLibrary(libc, "gnu_get_libc_version") == nullptr)
+    return nullptr;
+  OptionalEntry* const entries[] = {
+      &cadastre_libc_entry_malloc,   &cadastre_libc_entry_free,           &cadastre_libc_entry_calloc,
+      &cadastre_libc_entry_realloc,  &cadastre_libc_entry_posix_memalign, &cadastre_libc_entry_aligned_alloc,
+      &cadastre_libc_entry_memalign, &cadastre_libc_entry_valloc,         &cadastre_libc_entry_pvalloc,
+  };
+  for (OptionalEntry* entry : entries) {
+    if (strcmp(entry->name, name) != 0) continue;
+    __atomic_store_n(&entry->real, reinterpret_cast<EntryFunction>(found), __ATOMIC_RELEASE);
+    return entry;
+  }
+  return nullptr;
+}
+
+}  // namespace cadastre
+
 // ---- waking up
 // -------------------------------------------------------------------------------------------------------
 

@@ -16,8 +16,9 @@ using format::LiveRecord;
 
 constexpr int kEntries = 5;
 constexpr int kProbes = 8;
-constexpr int kMaxLevels = 24;          // 64 * 2^23 buckets are more than 2^32 slots need
+constexpr int kMaxLevels = 13;          // 64 * 4^12 buckets are as many as a 32-bit slot can need
 constexpr uint32_t kFirstBuckets = 64;  // 4 KiB: one page
+constexpr uint64_t BucketsOf(uint32_t level) { return static_cast<uint64_t>(kFirstBuckets) << 2 * level; }
 
 struct Bucket {
   uint64_t address[kEntries];  // 0 = empty
@@ -27,32 +28,59 @@ struct Bucket {
 static_assert(sizeof(Bucket) == 64, "one cache line");
 
 Bucket* level_begin[kMaxLevels];
-uint32_t level_live[kMaxLevels];  // entries in use; a level beyond three quarters is passed over without a look
+uint32_t level_live[kMaxLevels];  // about as many entries are in use; at the half the next level is opened
 uint32_t level_count;             // reserved levels
 uint32_t levels_used;             // levels that ever held an entry
-uint32_t live_count;
 
-// Free slots: a stack threaded through private memory. head = {change counter, slot + 1}: the counter defeats ABA.
+// Free slots: stacks threaded through private memory. head = {change counter, slot + 1}: the counter defeats ABA.
+struct alignas(64) Shard {
+  uint64_t free_head;
+  uint32_t live;  // slots taken less slots given by this shard: the sum over all counts, a single one may be "negative"
+};
+Shard shards[kLiveShards];
 uint32_t* next_free;
-uint64_t free_head;
 uint32_t fresh_slot;  // slots from here on were never used
 
-// Level and bucket want bits that the filter does not use, so that filter collisions do not pile up in one bucket.
-uint64_t HashAddress(uint64_t address) {
-  uint64_t hash = address * 0xff51afd7ed558ccdull;
-  return hash ^ (hash >> 32);
+// Where an address belongs: its place among units of 16 bytes. Neighbouring pages of the program's memory have
+// neighbouring places (in runs of 16 MiB), so that blocks that lie together are found together, in few cache lines and
+// few pages, and a dense heap fills the index evenly. Which of a page's 256 places an address has differs from page to
+// page: blocks that all lie at the start of one do not meet.
+uint64_t PlaceOf(uint64_t address) {
+  constexpr uint64_t kMultiplier = 0xff51afd7ed558ccdull;  // of MurmurHash3's finalizer
+  const uint64_t page = address >> 12;
+  const uint64_t run = (page >> 12) * kMultiplier >> 32;
+  return (page ^ run) << 8 | ((address >> 4 ^ page * kMultiplier >> 56) & 255);
 }
 
-bool TakeSlot(uint32_t* slot) {
-  uint64_t head = __atomic_load_n(&free_head, __ATOMIC_ACQUIRE);
+// A bucket for four places.
+uint64_t HomeOf(uint64_t place) { return place >> 2; }
+
+// The filter behind g_free_filter, for what that one lets through once there are thousands of live samples: a search in
+// vain costs a cache line for each level. One counter a place, as those count.
+constexpr uint64_t kPlaces = 1 << 20;
+uint8_t* place_filter;
+
+uint8_t* PlaceCounter(uint64_t place) { return &place_filter[place % kPlaces]; }
+
+bool MayContainPlace(uint64_t place) { return __atomic_load_n(PlaceCounter(place), __ATOMIC_RELAXED) != 0; }
+
+bool TakeFree(uint64_t* free_head, uint32_t* slot) {
+  uint64_t head = __atomic_load_n(free_head, __ATOMIC_ACQUIRE);
   while ((head & 0xffffffff) != 0) {
     uint32_t top = static_cast<uint32_t>(head) - 1;
     uint64_t next = __atomic_load_n(&next_free[top], __ATOMIC_RELAXED);
     uint64_t changed = ((head >> 32) + 1) << 32 | next;
-    if (__atomic_compare_exchange_n(&free_head, &head, changed, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    if (__atomic_compare_exchange_n(free_head, &head, changed, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       *slot = top;
       return true;
     }
+  }
+  return false;
+}
+
+bool TakeSlot(uint32_t shard, uint32_t* slot) {
+  for (uint32_t i = 0; i < kLiveShards; i++) {
+    if (TakeFree(&shards[(shard + i) % kLiveShards].free_head, slot)) return true;
   }
   if (__atomic_load_n(&fresh_slot, __ATOMIC_RELAXED) >= g_profile.live_capacity) return false;
   uint32_t fresh = __atomic_fetch_add(&fresh_slot, 1, __ATOMIC_RELAXED);
@@ -62,13 +90,14 @@ bool TakeSlot(uint32_t* slot) {
   return true;
 }
 
-void GiveSlot(uint32_t slot) {
-  uint64_t head = __atomic_load_n(&free_head, __ATOMIC_ACQUIRE);
+void GiveSlot(uint32_t shard, uint32_t slot) {
+  uint64_t* free_head = &shards[shard % kLiveShards].free_head;
+  uint64_t head = __atomic_load_n(free_head, __ATOMIC_ACQUIRE);
   uint64_t changed;
   do {
     __atomic_store_n(&next_free[slot], static_cast<uint32_t>(head), __ATOMIC_RELAXED);
     changed = ((head >> 32) + 1) << 32 | (slot + 1);
-  } while (!__atomic_compare_exchange_n(&free_head, &head, changed, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+  } while (!__atomic_compare_exchange_n(free_head, &head, changed, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 }
 
 template <typename T>
@@ -110,8 +139,7 @@ void EraseRecord(uint32_t slot) {
 }
 
 Bucket* BucketAt(uint32_t level, uint64_t hash, int probe) {
-  uint32_t mask = (kFirstBuckets << level) - 1;
-  return &level_begin[level][(hash + static_cast<uint32_t>(probe)) & mask];
+  return &level_begin[level][(hash + static_cast<uint64_t>(probe)) & (BucketsOf(level) - 1)];
 }
 
 void Pass(uint32_t level, uint64_t hash, int probes, int delta) {
@@ -120,9 +148,14 @@ void Pass(uint32_t level, uint64_t hash, int probes, int delta) {
   }
 }
 
+// One address in eight counts for all, always the same ones: how full a level is need not be known exactly, and a word
+// that every thread writes for every sample is dear.
+void CountInLevel(uint32_t level, uint64_t address, int delta) {
+  if (address * 0x9e3779b97f4a7c15ull >> 61 != 0) return;
+  __atomic_fetch_add(&level_live[level], static_cast<uint32_t>(delta * 8), __ATOMIC_RELAXED);
+}
+
 bool InsertInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t slot) {
-  const uint32_t entries = (kFirstBuckets << level) * kEntries;
-  if (__atomic_load_n(&level_live[level], __ATOMIC_RELAXED) > entries / 4 * 3) return false;
   for (int probe = 0; probe < kProbes; probe++) {
     Bucket* bucket = BucketAt(level, hash, probe);
     for (int i = 0; i < kEntries; i++) {
@@ -132,11 +165,33 @@ bool InsertInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t slo
       if (__atomic_compare_exchange_n(&bucket->address[i], &empty, address, false, __ATOMIC_ACQ_REL,
                                       __ATOMIC_RELAXED)) {
         __atomic_store_n(&bucket->slot[i], slot, __ATOMIC_RELEASE);
-        __atomic_fetch_add(&level_live[level], 1, __ATOMIC_RELAXED);
+        CountInLevel(level, address, +1);
         return true;
       }
       Pass(level, hash, probe, -1);
     }
+  }
+  return false;
+}
+
+bool HasRoom(uint32_t level) {
+  return __atomic_load_n(&level_live[level], __ATOMIC_RELAXED) <= BucketsOf(level) * kEntries / 2;
+}
+
+// The largest level in use comes first, here and in a search; once it is half full, the next one is opened. Smaller
+// ones take what finds no place near its home, and otherwise empty themselves as blocks are freed.
+bool InsertInIndex(uint64_t hash, uint64_t address, uint32_t slot) {
+  uint32_t used = __atomic_load_n(&levels_used, __ATOMIC_ACQUIRE);
+  while (used < level_count && (used == 0 || !HasRoom(used - 1))) {
+    if (__atomic_compare_exchange_n(&levels_used, &used, used + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) used++;
+  }
+  for (uint32_t level = used; level-- > 0;) {
+    if (InsertInLevel(level, hash, address, slot)) return true;
+  }
+  for (; used < level_count; used++) {
+    uint32_t seen = used;
+    __atomic_compare_exchange_n(&levels_used, &seen, used + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    if (InsertInLevel(used, hash, address, slot)) return true;
   }
   return false;
 }
@@ -156,7 +211,7 @@ bool RemoveInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t wan
       if (!__atomic_compare_exchange_n(&bucket->address[i], &expected, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         continue;
       Pass(level, hash, probe, -1);
-      __atomic_fetch_sub(&level_live[level], 1, __ATOMIC_RELAXED);
+      CountInLevel(level, address, -1);
       *slot = found;
       return true;
     }
@@ -169,11 +224,12 @@ bool RemoveInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t wan
 
 bool LiveTableInit(uint32_t slots) {
   next_free = ReserveMemory<uint32_t>(static_cast<uint64_t>(slots) * sizeof(uint32_t));
-  if (next_free == nullptr) return false;
+  place_filter = ReserveMemory<uint8_t>(kPlaces);
+  if (next_free == nullptr || place_filter == nullptr) return false;
   // Levels until their entries together hold every slot twice.
   uint64_t entries = 0;
   while (level_count < kMaxLevels && entries < static_cast<uint64_t>(slots) * 2) {
-    uint64_t buckets = static_cast<uint64_t>(kFirstBuckets) << level_count;
+    uint64_t buckets = BucketsOf(level_count);
     level_begin[level_count] = ReserveMemory<Bucket>(buckets * sizeof(Bucket));
     if (level_begin[level_count] == nullptr) break;
     entries += buckets * kEntries;
@@ -185,9 +241,12 @@ bool LiveTableInit(uint32_t slots) {
 namespace {
 
 bool TakeFromIndex(uint64_t address, uint32_t wanted, uint32_t* slot) {
-  uint64_t hash = HashAddress(address);
+  const uint64_t place = PlaceOf(address);
+  if (!MayContainPlace(place)) return false;
+  const uint64_t hash = HomeOf(place);
+  const uint32_t used = __atomic_load_n(&levels_used, __ATOMIC_ACQUIRE);
   // Large levels hold most entries, so they are asked first.
-  for (uint32_t level = __atomic_load_n(&levels_used, __ATOMIC_ACQUIRE); level-- > 0;) {
+  for (uint32_t level = used; level-- > 0;) {
     if (RemoveInLevel(level, hash, address, wanted, slot)) return true;
   }
   return false;
@@ -195,21 +254,22 @@ bool TakeFromIndex(uint64_t address, uint32_t wanted, uint32_t* slot) {
 
 // The record is the caller's alone, but for a thread that is about to reweigh it: so the weight is taken, and what was
 // taken counts.
-void Release(uint32_t slot, LiveSampleData* removed) {
+void Release(uint32_t slot, uint32_t shard, LiveSampleData* removed) {
   ReadRecord(slot, removed);
   EraseRecord(slot);
   removed->weight = __atomic_exchange_n(&g_profile.live[slot].weight, 0, __ATOMIC_ACQ_REL);
   FilterRemove(removed->address);
-  GiveSlot(slot);
-  __atomic_fetch_sub(&live_count, 1, __ATOMIC_RELAXED);
+  CounterRemove(PlaceCounter(PlaceOf(removed->address)));
+  GiveSlot(shard, slot);
+  __atomic_fetch_sub(&shards[shard % kLiveShards].live, 1, __ATOMIC_RELAXED);
 }
 
 }  // namespace
 
-bool LiveRemove(uint64_t address, LiveSampleData* removed) {
+bool LiveRemove(uint64_t address, uint32_t shard, LiveSampleData* removed) {
   uint32_t slot;
   if (!TakeFromIndex(address, kAnySlot, &slot)) return false;
-  Release(slot, removed);
+  Release(slot, shard, removed);
   return true;
 }
 
@@ -240,36 +300,37 @@ bool LiveReweigh(const LiveSlot& seen, uint64_t weight) {
                                       __ATOMIC_RELAXED);
 }
 
-bool LiveForget(const LiveSlot& seen, LiveSampleData* removed) {
+bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveSampleData* removed) {
   uint32_t slot;
   // The entry is looked for with its slot, so what is taken is this record; or, once in a life of the universe, one
   // that came to the same address and slot since: forgotten in its place, and its like thinned as well.
   if (!TakeFromIndex(seen.sample.address, seen.slot, &slot)) return false;
-  Release(slot, removed);
+  Release(slot, shard, removed);
   return true;
 }
 
-bool LiveInsert(const LiveSampleData& sample, bool* had_old, LiveSampleData* replaced) {
-  *had_old = FilterMayContain(reinterpret_cast<const void*>(sample.address)) && LiveRemove(sample.address, replaced);
+bool LiveInsert(const LiveSampleData& sample, uint32_t shard, bool* had_old, LiveSampleData* replaced) {
+  *had_old =
+      FilterMayContain(reinterpret_cast<const void*>(sample.address)) && LiveRemove(sample.address, shard, replaced);
   uint32_t slot;
-  if (!TakeSlot(&slot)) return false;
+  if (!TakeSlot(shard, &slot)) return false;
   WriteRecord(slot, sample);
-  uint64_t hash = HashAddress(sample.address);
-  for (uint32_t level = 0; level < level_count; level++) {
-    uint32_t used = __atomic_load_n(&levels_used, __ATOMIC_RELAXED);
-    while (used < level + 1 &&
-           !__atomic_compare_exchange_n(&levels_used, &used, level + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-    }
-    if (!InsertInLevel(level, hash, sample.address, slot)) continue;
+  const uint64_t place = PlaceOf(sample.address);
+  if (InsertInIndex(HomeOf(place), sample.address, slot)) {
+    CounterAdd(PlaceCounter(place));
     FilterAdd(sample.address);
-    __atomic_fetch_add(&live_count, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shards[shard % kLiveShards].live, 1, __ATOMIC_RELAXED);
     return true;
   }
   EraseRecord(slot);
-  GiveSlot(slot);
+  GiveSlot(shard, slot);
   return false;
 }
 
-uint32_t LiveCount() { return __atomic_load_n(&live_count, __ATOMIC_RELAXED); }
+uint32_t LiveCount() {
+  uint32_t count = 0;
+  for (const Shard& shard : shards) count += __atomic_load_n(&shard.live, __ATOMIC_RELAXED);
+  return static_cast<int32_t>(count) < 0 ? 0 : count;
+}
 
 }  // namespace cadastre

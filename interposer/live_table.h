@@ -29,12 +29,16 @@ struct LiveSampleData {
 // Reserves private address space for a table of `slots` live samples. False: no memory.
 bool LiveTableInit(uint32_t slots);
 
+// Free slots are kept in kLiveShards lists, so that threads on different processors do not pass one cache line to and
+// fro: a thread takes and gives by its own one, any number modulo kLiveShards, and takes from others what it lacks.
+inline constexpr uint32_t kLiveShards = 16;
+
 // False: no slot or no index room left (the caller counts the loss). An old record at the same address (its free was
 // not seen) is replaced: *replaced is filled and true is in *had_old.
-bool LiveInsert(const LiveSampleData& sample, bool* had_old, LiveSampleData* replaced);
+bool LiveInsert(const LiveSampleData& sample, uint32_t shard, bool* had_old, LiveSampleData* replaced);
 
 // Takes the record of `address` out. False if there is none.
-bool LiveRemove(uint64_t address, LiveSampleData* removed);
+bool LiveRemove(uint64_t address, uint32_t shard, LiveSampleData* removed);
 
 // For thinning (live_thinning.h). A record that was seen in a slot; its block may be freed at any moment, by a thread
 // that waits for nobody. Reweigh and Forget do nothing if it is gone by then.
@@ -45,9 +49,9 @@ struct LiveSlot {
 uint32_t LiveSlotsUsed();  // slots from here on were never used
 bool LiveLook(uint32_t slot, LiveSlot* seen);
 bool LiveReweigh(const LiveSlot& seen, uint64_t weight);  // true: the record had, or its free took, the new weight
-bool LiveForget(const LiveSlot& seen, LiveSampleData* removed);
+bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveSampleData* removed);
 
-// Slots in use, for the "memory fills" rule.
+// Slots in use, for the "memory fills" rule: a sum over the shards, which moves while it is taken.
 uint32_t LiveCount();
 
 }  // namespace cadastre

@@ -20,7 +20,7 @@ void ThinSlot(uint32_t slot, uint64_t interval, uint64_t* random) {
     if (LiveReweigh(seen, weight)) SiteLiveReweighed(seen.sample.site, weight - seen.sample.weight);
   } else {
     LiveSampleData removed;
-    if (LiveForget(seen, &removed)) SiteLiveRemoved(removed.site, removed.weight);
+    if (LiveForget(seen, slot, &removed)) SiteLiveRemoved(removed.site, removed.weight);
   }
 }
 

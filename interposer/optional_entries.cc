@@ -36,6 +36,8 @@ const link_map* LibraryOfFamily(EntryFamily family) {
       return NextLibraryWith("tc_malloc");
     case EntryFamily::kMi:
       return NextLibraryWith("mi_malloc");
+    case EntryFamily::kLibc:
+      break;  // is never woken
   }
   return nullptr;
 }

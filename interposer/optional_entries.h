@@ -26,8 +26,9 @@ enum class EntryFamily : uint8_t {
   kJe,        // je_, tc_, mi_: of the first library behind us that has je_malloc, tc_malloc, mi_malloc
   kTc,
   kMi,
+  kLibc,  // malloc and its family of a libc beside the library that serves malloc; see LibcEntry
 };
-inline constexpr int kEntryFamilies = 4;
+inline constexpr int kEntryFamilies = 4;  // that can be woken
 
 using EntryFunction = uint64_t (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
@@ -50,6 +51,11 @@ void WakeEntries();
 // calls aligned_alloc), that hook counts and the form becomes a pure tail jump. Call under kGuardOwnWork, outside
 // hooks.
 void ProbeOperators();
+
+// The entry that stands before `found`, the function `name` of a libc beside which another library serves malloc: a
+// program that asks libc's handle for malloc gets that one, whatever is preloaded (Java's foreign linker does). nullptr
+// if `found` is another one.
+const OptionalEntry* LibcEntry(const char* name, void* found);
 
 // The woken entry of that name; nullptr if it sleeps or there is none.
 const OptionalEntry* AwakeEntry(const char* name);

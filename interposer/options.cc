@@ -49,10 +49,17 @@ bool SetMemory(Options* o, const char* text, size_t length) {
   o->memory_bytes = bytes;
   return true;
 }
-bool SetOut(Options* o, const char* text, size_t length) { return length > 0 && CopyText(text, length, o->out); }
+bool SetOut(Options* o, const char* text, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    if (text[i] != '%') continue;
+    if (++i == length || strchr("pthe%", text[i]) == nullptr) return false;
+  }
+  return length > 0 && CopyText(text, length, o->out);
+}
 bool SetExe(Options* o, const char* text, size_t length) { return length > 0 && CopyText(text, length, o->exe); }
 bool SetName(Options* o, const char* text, size_t length) {
-  return length > 0 && memchr(text, '/', length) == nullptr && CopyText(text, length, o->name);
+  if (length == 0 || (text[0] != '/' && memchr(text, '/', length) != nullptr)) return false;
+  return CopyText(text, length, o->name);
 }
 bool SetExpect(Options* o, const char* text, size_t length) { return CopyText(text, length, o->expect); }
 bool SetMinLife(Options* o, const char* text, size_t length) { return ParseDuration(text, length, &o->min_life_ns); }
@@ -111,7 +118,8 @@ bool AddLabel(Options* o, const char* text, size_t length) {
 const Knob kKnobs[] = {
     {"interval", "mean bytes between samples (default 512k); 1 records every allocation",
      "a size from 1 to 1024t, as in 512k or 2m", SetInterval},
-    {"out", "directory of the live file (default /dev/shm, else $XDG_RUNTIME_DIR)", "a directory", SetOut},
+    {"out", "directory of the live file (default /dev/shm, else $XDG_RUNTIME_DIR), or DIR/NAME.cad; %p %t %h %e",
+     "a directory, or a directory and NAME.cad, with %p (pid), %t (start), %h (host) and %e (program)", SetOut},
     {"memory", "largest size of the profile (default 64m or a quarter of the free space)",
      "a size from 1m to 256g, as in 64m", SetMemory},
     {"exe", "record only programs whose name matches", "a program's name or a pattern with * and ?, as in java*",
@@ -208,6 +216,81 @@ bool ParseDuration(const char* text, size_t length, uint64_t* nanoseconds) {
     if (Is(text + used, length - used, unit.name)) return !__builtin_mul_overflow(value, unit.nanoseconds, nanoseconds);
   }
   return false;
+}
+
+bool ExpandOutput(const char* text, const OutputNames& names, char* to, size_t capacity, const char** first) {
+  size_t used = 0;
+  bool fits = true;
+  auto put = [&](char c) {
+    if (used + 1 < capacity) {
+      to[used++] = c;
+    } else {
+      fits = false;
+    }
+  };
+  // Names come from elsewhere: none may lead out of its directory or end an option.
+  auto put_name = [&](const char* name) {
+    for (; *name != '\0'; name++) {
+      const auto byte = static_cast<unsigned char>(*name);
+      put(byte <= ' ' || byte == 0x7f || byte == '/' || byte == '@' || byte == ',' ? '_' : *name);
+    }
+  };
+  auto put_number = [&](uint64_t value) {
+    char digits[24];
+    size_t at = sizeof(digits);
+    do {
+      digits[--at] = static_cast<char>('0' + value % 10);
+      value /= 10;
+    } while (value != 0);
+    while (at < sizeof(digits)) put(digits[at++]);
+  };
+  *first = nullptr;
+  for (; *text != '\0'; text++) {
+    if (*text != '%') {
+      put(*text);
+      continue;
+    }
+    if (*first == nullptr) *first = to + used;
+    switch (*++text) {
+      case 'e':
+        put_name(names.exe);
+        break;
+      case 'h':
+        put_name(names.host);
+        break;
+      case 'p':
+        put_number(names.pid);
+        break;
+      case 't':
+        put_number(names.start_seconds);
+        break;
+      case '%':
+        put('%');
+        break;
+      default:
+        return false;
+    }
+  }
+  to[used] = '\0';
+  return fits;
+}
+
+void SplitOutput(const char* text, char* directory, size_t directory_capacity, char* name, size_t name_capacity) {
+  auto copy = [](const char* from, size_t length, char* to, size_t capacity) {
+    if (length >= capacity) length = capacity - 1;
+    memcpy(to, from, length);
+    to[length] = '\0';
+  };
+  size_t length = strlen(text);
+  name[0] = '\0';
+  if (length > 4 && memcmp(text + length - 4, ".cad", 4) == 0) {
+    const char* slash = strrchr(text, '/');
+    const char* file = slash != nullptr ? slash + 1 : text;
+    copy(file, strlen(file), name, name_capacity);
+    if (slash == nullptr) return copy(".", 1, directory, directory_capacity);
+    length = slash == text ? 1 : static_cast<size_t>(slash - text);
+  }
+  copy(text, length, directory, directory_capacity);
 }
 
 bool GlobMatches(const char* pattern, const char* text) {

@@ -28,9 +28,9 @@ struct Options {
   CommandDetail command;        // command=exe|full|none
   Children children;            // children=yes|no|PATTERN
   uint32_t for_pid;             // for=PID            (set by `cadastre run`) the process that `name` is meant for
-  char out[kOptionTextBytes];   // out=DIR
+  char out[kOptionTextBytes];   // out=DIR or DIR/NAME.cad, with %p %t %h %e
   char exe[kOptionTextBytes];   // exe=GLOB of program names
-  char name[kOptionTextBytes];  // name=FILE  (set by `cadastre run`) file name inside out
+  char name[kOptionTextBytes];  // name=FILE  (set by `cadastre run`) file name inside out, or an absolute path
   char children_pattern[kOptionTextBytes];
   char expect[kOptionTextBytes];  // expect=jemalloc
   char labels[kOptionTextBytes];  // label=K:V, repeatable; newline-separated here
@@ -61,6 +61,19 @@ void ParseOptions(const char* text, Options* options,
 bool ParseSize(const char* text, size_t length, uint64_t* bytes);
 // "10m", "90s", "1h", "500ms", "2d", "0".
 bool ParseDuration(const char* text, size_t length, uint64_t* nanoseconds);
+
+// What stands for %e, %h, %p and %t in `out`.
+struct OutputNames {
+  const char* exe;
+  const char* host;
+  uint64_t pid, start_seconds;
+};
+// Puts them in. `first` is where the first one begins in `to`, or null. False: there is no room, or another letter
+// after
+// "%" ("%%" is a percent sign).
+bool ExpandOutput(const char* text, const OutputNames& names, char* to, size_t capacity, const char** first);
+// An expanded `out` that ends in ".cad" is a directory and a name; else a directory, and the name becomes empty.
+void SplitOutput(const char* text, char* directory, size_t directory_capacity, char* name, size_t name_capacity);
 
 // Shell-like match with * and ?, of the whole text.
 bool GlobMatches(const char* pattern, const char* text);

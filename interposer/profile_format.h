@@ -5,7 +5,7 @@
 //              at any moment from outside: while the process runs, after it exits, after SIGKILL.
 // Units        Bytes, nanoseconds, and "milli-blocks" where a count is an estimate (see SiteRecord::count_fixed).
 // Byte order   Little-endian, x86-64 only. Every structure has a fixed size that is asserted below.
-// Writers      The target. From outside, `cadastre` writes only Header::control, control_log and outcome.
+// Writers      The target. From outside, `cadastre` writes only Header::control, control_log, outcome and memory_note.
 // Trust        The target never reads an offset or an index back from the file. A reader must trust nothing:
 //              every index and length is bounds-checked before use.
 // Thread- and signal-safety: plain data; each record carries a state word that says whether it is whole (see
@@ -258,10 +258,11 @@ struct BufferRecord {
   uint32_t reserved;
   uint32_t head;  // counts up for ever; slot = head % kBufferDeltas
   uint32_t tail;
-  uint64_t reserved2;
+  uint64_t samples;  // recorded by the owners so far; with Counters::samples and those of all other buffers the sum
   Redo redo;
   Delta deltas[kBufferDeltas];
-  uint64_t reserved3[4];
+  uint64_t frees;  // likewise
+  uint64_t reserved2[3];
 };
 static_assert(sizeof(BufferRecord) == 1024);
 
@@ -347,13 +348,25 @@ struct Outcome {
   uint64_t end_realtime_ns;
   uint64_t peak_rss_bytes;  // as the parent saw it (ru_maxrss); 0 = not known
   uint32_t saved;           // 1 = `run` or `watch` made its final copy: `keep=` may remove this file
-  uint32_t reserved;
+  uint32_t awaited;         // 1 = set at start by what runs under `cadastre run`: somebody means to save it
 };
 static_assert(sizeof(Outcome) == 32);
 
+// How near to its limit the process was when it was last looked at. Written from outside: by `cadastre run` into the
+// live file now and then, by `cadastre watch` into what it saves. It outlives an OOM kill that takes everybody who
+// could tell of it.
+struct MemoryNote {
+  uint64_t used_bytes;   // of a cgroup: its working set (usage without inactive file pages); else the process's RSS
+  uint64_t limit_bytes;  // 0 = none is known
+  uint64_t realtime_ns;  // when; 0 = never
+  uint32_t is_of_cgroup;
+  uint32_t oom_kills;  // that the cgroup has counted since the process was first looked at
+};
+static_assert(sizeof(MemoryNote) == 32);
+
 // Losses. Every one is shown by the report. Monotonic; relaxed atomic adds.
 struct Counters {
-  uint64_t samples;              // recorded
+  uint64_t samples;              // recorded by threads without a buffer; the others' stand in BufferRecord
   uint64_t dropped_live_full;    // no live slot or index room: the block is not in the profile
   uint64_t dropped_buffer_full;  // no thread buffer could be had: volume not counted
   uint64_t sites_overflowed;     // samples charged to "[stack table full]"
@@ -364,7 +377,7 @@ struct Counters {
   uint64_t threads_full;
   uint64_t libraries_full;
   uint64_t interval_doublings;    // because memory ran short
-  uint64_t frees;                 // recorded blocks that were freed
+  uint64_t frees;                 // recorded blocks that were freed, as samples
   uint64_t dropped_weight_bytes;  // sum of the weights of dropped samples
   uint64_t mappings_full;         // no room for a mapping, or for a piece of one that was split
   uint64_t mapping_events_lost;   // a mapping came or went unnoticed: the queue was full
@@ -436,7 +449,7 @@ struct Header {
   uint64_t snapshot_begin_realtime_ns;  // the copy window
   uint64_t snapshot_end_realtime_ns;
   uint64_t snapshot_rss_bytes;  // VmRSS of the target at that moment; 0 = not known
-  uint64_t last_sample_ns;      // time of the newest sample, since start_monotonic_ns
+  uint64_t last_sample_ns;      // time of the newest sample, since start_monotonic_ns; at most 1 ms old
   char label[64];               // the snapshot's label, NUL-padded
   Region regions[kRegionCapacity];
   Control control;
@@ -444,7 +457,8 @@ struct Header {
   Counters counters;
   ControlLog control_log;
   JvmFacts jvm;
-  uint8_t padding[4096 - 1056];
+  MemoryNote memory_note;
+  uint8_t padding[4096 - 1088];
 };
 static_assert(sizeof(Header) == 4096);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 
 #include "interposer/options.h"
@@ -30,20 +31,46 @@ format::Header header;
 
 bool StartsWith(const char* text, const char* prefix, size_t length) { return strncmp(text, prefix, length) == 0; }
 
+// Is the string of that index `text`? The file is another process's: nothing in it is trusted.
+bool StringIs(int fd, uint32_t unit, const char* text) {
+  static char bytes[PATH_MAX];
+  const format::Region& region = header.regions[format::kRegionStrings];
+  const size_t length = strlen(text);
+  format::StringHeader string;
+  if (unit > region.bytes / 8 || region.offset > INT64_MAX / 2 || length > sizeof(bytes)) return false;
+  const long at = static_cast<long>(region.offset + 8ull * unit);
+  return RawSyscall(SYS_pread64, fd, reinterpret_cast<long>(&string), sizeof(string), at) == sizeof(string) &&
+         string.length == length &&
+         RawSyscall(SYS_pread64, fd, reinterpret_cast<long>(bytes), static_cast<long>(length),
+                    at + static_cast<long>(sizeof(string))) == static_cast<long>(length) &&
+         memcmp(bytes, text, length) == 0;
+}
+
+// Saved, or ended by itself with nobody who means to save it. The process table knows our own namespace only: what ran
+// elsewhere is dead for certain when it was saved.
+bool MayGo(const ProcessFacts& facts) {
+  const bool is_here = header.pid_namespace == facts.pid_namespace;
+  const bool is_gone = RawSyscall(SYS_kill, header.pid, 0) == -ESRCH;
+  if (header.outcome.saved == 1) return !is_here || is_gone;
+  return header.outcome.end == format::kEndExit && header.outcome.awaited == 0 && is_here && is_gone;
+}
+
 bool EndsWithCad(const char* name) {
   const size_t length = strlen(name);
   return length > 4 && strcmp(name + length - 4, ".cad") == 0;
 }
 
-bool IsDeadAndSaved(int directory, const char* name) {
+bool IsAnotherToGo(int directory, const char* name, const ProcessFacts& facts) {
   long fd =
       RawSyscall(SYS_openat, directory, reinterpret_cast<long>(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   long got = RawSyscall(SYS_pread64, fd, reinterpret_cast<long>(&header), sizeof(header), 0);
+  const bool may_go =
+      got == static_cast<long>(sizeof(header)) && memcmp(header.magic, format::kMagic, sizeof(header.magic)) == 0 &&
+      header.version == format::kVersion && header.is_snapshot == 0 && MayGo(facts) &&
+      StringIs(static_cast<int>(fd), header.exe, facts.exe) && StringIs(static_cast<int>(fd), header.host, facts.host);
   RawSyscall(SYS_close, fd);
-  return got == static_cast<long>(sizeof(header)) && memcmp(header.magic, format::kMagic, sizeof(header.magic)) == 0 &&
-         header.version == format::kVersion && header.outcome.saved == 1 &&
-         RawSyscall(SYS_kill, header.pid, 0) == -ESRCH;
+  return may_go;
 }
 
 template <typename Visit>
@@ -61,10 +88,10 @@ void ForEachWithPrefix(int directory, const char* prefix, Visit visit) {
   }
 }
 
-void FindOldest(int directory, const char* prefix, Oldest* oldest) {
+void FindOldest(int directory, const ProcessFacts& facts, Oldest* oldest) {
   oldest->count = 0;
-  ForEachWithPrefix(directory, prefix, [&](const char* name) {
-    if (!EndsWithCad(name) || strlen(name) >= sizeof(oldest->name) || !IsDeadAndSaved(directory, name)) return;
+  ForEachWithPrefix(directory, "", [&](const char* name) {
+    if (!EndsWithCad(name) || strlen(name) >= sizeof(oldest->name) || !IsAnotherToGo(directory, name, facts)) return;
     if (oldest->count++ == 0 || header.start_realtime_ns < oldest->started_ns) {
       oldest->started_ns = header.start_realtime_ns;
       strcpy(oldest->name, name);
@@ -84,23 +111,13 @@ void RemoveSnapshots(int directory, const char* name) {
 
 }  // namespace
 
-void RemoveOldProfiles(const char* directory, const char* name, uint32_t keep) {
+void RemoveOldProfiles(const char* directory, const ProcessFacts& facts, uint32_t keep) {
   if (keep == kKeepAll) return;
-  // "cadastre-HOST-EXE-PID-SECONDS.cad": what stands before the last two dashes is the program on its host.
-  static char prefix[256];
-  const size_t length = strlen(name);
-  if (length >= sizeof(prefix)) return;
-  memcpy(prefix, name, length + 1);
-  for (int cut = 0; cut < 2; cut++) {
-    char* dash = strrchr(prefix, '-');
-    if (dash == nullptr) return;
-    dash[cut == 0 ? 0 : 1] = '\0';
-  }
   long fd = RawSyscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
   static Oldest oldest;
   for (int removed = 0; removed < 1000; removed++) {
-    FindOldest(static_cast<int>(fd), prefix, &oldest);
+    FindOldest(static_cast<int>(fd), facts, &oldest);
     if (oldest.count <= keep) break;
     if (RawSyscall(SYS_unlinkat, fd, reinterpret_cast<long>(oldest.name), 0) != 0) break;
     RemoveSnapshots(static_cast<int>(fd), oldest.name);

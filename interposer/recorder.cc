@@ -51,6 +51,21 @@ uint32_t ContextOf(ThreadState* thread) {
   return thread->work == kThreadWorkCompiler && !IsSandboxed() ? JvmThreadContext() : 0;
 }
 
+// Not for each sample: it is one cache line for all threads.
+void NoteTime(uint64_t now_ns) {
+  constexpr uint64_t kResolutionNs = 1'000'000;
+  uint64_t* last = &g_profile.header->last_sample_ns;
+  if (now_ns > __atomic_load_n(last, __ATOMIC_RELAXED) + kResolutionNs)
+    __atomic_store_n(last, now_ns, __ATOMIC_RELAXED);
+}
+
+uint32_t BufferOf(const ThreadState* thread) { return thread == nullptr ? 0 : thread->buffer; }
+
+uint64_t* FreesOf(const ThreadState* thread) {
+  const uint32_t buffer = BufferOf(thread);
+  return buffer == 0 ? &g_profile.header->counters.frees : &g_profile.buffers[buffer - 1].frees;
+}
+
 void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t weight,
                   const EntryRegisters& registers) {
   format::Counters* counters = &g_profile.header->counters;
@@ -63,22 +78,22 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
       reinterpret_cast<uint64_t>(pointer), bytes, weight, now, site, thread->thread, ContextOf(thread)};
   bool had_old = false;
   LiveSampleData old;
-  const bool inserted = LiveInsert(sample, &had_old, &old);
+  const bool inserted = LiveInsert(sample, thread->buffer, &had_old, &old);
   if (had_old) {
     SiteLiveRemoved(old.site, old.weight);
     Count(&counters->missed_frees);
   }
   if (inserted) {
     SiteLiveAdded(site, weight, now);
-    Count(&counters->samples);
+    Count(thread->buffer != 0 ? &g_profile.buffers[thread->buffer - 1].samples : &counters->samples);
   } else {
     Count(&counters->dropped_live_full);
     Count(&counters->dropped_weight_bytes, weight);
   }
-  SessionNoteFill(LiveCount(), &thread->random);
+  SessionNoteFill(&thread->random);
   const double w = static_cast<double>(weight), s = static_cast<double>(bytes);
   BufferAppend(thread, {site, 1, SampleCountFixed(bytes, weight), weight, w * (w - s)});
-  __atomic_store_n(&g_profile.header->last_sample_ns, now, __ATOMIC_RELAXED);
+  NoteTime(now);
 }
 
 }  // namespace
@@ -160,19 +175,22 @@ uint32_t RecordThreadCreation(const EntryRegisters& registers) {
 }
 
 bool RecordFree(void* pointer, LiveSampleData* removed) {
-  if (!SessionFileIsWhole() || !LiveRemove(reinterpret_cast<uint64_t>(pointer), removed)) return false;
+  if (!SessionFileIsWhole()) return false;
+  const ThreadState* thread = CurrentThreadState();
+  if (!LiveRemove(reinterpret_cast<uint64_t>(pointer), BufferOf(thread), removed)) return false;
   SiteLiveRemoved(removed->site, removed->weight);
-  Count(&g_profile.header->counters.frees);
+  Count(FreesOf(thread));
   return true;
 }
 
 void UndoFree(const LiveSampleData& removed) {
+  const ThreadState* thread = CurrentThreadState();
   bool had_old = false;
   LiveSampleData old;
-  if (!LiveInsert(removed, &had_old, &old)) return;
+  if (!LiveInsert(removed, BufferOf(thread), &had_old, &old)) return;
   if (had_old) SiteLiveRemoved(old.site, old.weight);
   SiteLiveAdded(removed.site, removed.weight, SessionNow());
-  __atomic_fetch_sub(&g_profile.header->counters.frees, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_sub(FreesOf(thread), 1, __ATOMIC_RELAXED);
 }
 
 }  // namespace cadastre

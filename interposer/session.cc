@@ -33,6 +33,8 @@
 #endif
 
 extern "C" int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
+// quick_exit calls its handlers and no destructors (glibc 2.10).
+extern "C" int __cxa_at_quick_exit(void (*)(void*), void*) __attribute__((weak));
 extern "C" void* __dso_handle __attribute__((visibility("hidden")));
 
 namespace cadastre {
@@ -51,6 +53,7 @@ constexpr uint64_t kPassUnderWay = ~0ull;
 constexpr uint64_t kLargestInterval = 1ull << 50;
 uint32_t own_pid;
 char profile_path[PATH_MAX];
+char live_directory[PATH_MAX], live_name[256];  // as chosen at the first due sample
 ProcessFacts facts;
 
 // Fork wipes this page in the child, also where no atfork handler runs.
@@ -142,15 +145,39 @@ void SeedRandom() {
   random_base = options.seed != 0 ? options.seed * 0x9e3779b97f4a7c15ull : words[0] ^ (words[1] << 1);
 }
 
-// The directory of live files, and its fallback when nothing was asked for.
+// The default directory of live files, and its fallback.
 bool IsWritable(const char* directory) {
   return RawSyscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(directory), W_OK | X_OK) == 0;
 }
-const char* ChooseDirectory() {
-  if (options.out[0] != '\0') return options.out;
+const char* DefaultDirectory() {
   if (IsWritable("/dev/shm")) return "/dev/shm";
   const char* runtime = facts.environment("XDG_RUNTIME_DIR");
   return runtime != nullptr && runtime[0] == '/' ? runtime : "/dev/shm";
+}
+
+// Directory and name of the live file, by out=, or as `cadastre run` says. False: too long.
+bool ChoosePlace() {
+  static char text[PATH_MAX];
+  OutputNames names = {facts.exe[0] != '\0' ? facts.exe_name() : "unknown", facts.host, own_pid,
+                       facts.start_realtime_ns / 1000000000ull};
+  const bool is_named = options.name[0] != '\0' && options.for_pid == own_pid;
+  const char* wanted = is_named && options.name[0] == '/' ? options.name : options.out;
+  if (wanted[0] == '\0') wanted = DefaultDirectory();
+  const char* first = nullptr;
+  if (!ExpandOutput(wanted, names, text, sizeof(text), &first)) return false;
+  SplitOutput(text, live_directory, sizeof(live_directory), live_name, sizeof(live_name));
+  if (is_named && options.name[0] != '/') strcpy(live_name, options.name);
+  if (live_name[0] == '\0') MakeProfileName(facts, own_pid, live_name, sizeof(live_name));
+  // A directory that is named by a pattern cannot be there yet.
+  const size_t length = strlen(live_directory);
+  for (size_t i = first != nullptr ? static_cast<size_t>(first - text) : length + 1; i <= length; i++) {
+    if (live_directory[i] != '/' && live_directory[i] != '\0') continue;
+    const char kept = live_directory[i];
+    live_directory[i] = '\0';
+    RawSyscall(SYS_mkdirat, AT_FDCWD, reinterpret_cast<long>(live_directory), 0700);
+    live_directory[i] = kept;
+  }
+  return true;
 }
 
 uint32_t AddText(const char* text) { return ProfileAddString(text, strlen(text)); }
@@ -187,6 +214,7 @@ void FillHeader(Header* header) {
   header->host = AddText(facts.host);
   header->labels = AddText(options.labels);
   header->expect = AddText(options.expect);
+  header->outcome.awaited = options.for_pid != 0;
   header->options = options_text != nullptr ? AddText(options_text) : 0;
   const link_map* before = nullptr;
   const link_map* allocator = MallocIsServedBeforeUs(&before) ? before : RealAllocatorLibrary();
@@ -231,19 +259,19 @@ void SessionPrepare() {
 
 bool SessionOpen() {
   if (!Advance(SessionState::kArmed, SessionState::kOpening)) return SessionIsRecording();
-  static char name[256];
-  const char* chosen = options.name;
-  const bool is_named = options.name[0] != '\0' && options.for_pid == own_pid;
-  if (!is_named) {
-    MakeProfileName(facts, own_pid, name, sizeof(name));
-    chosen = name;
+  if (!ChoosePlace()) {
+    SetState(SessionState::kOff);
+    return false;
   }
+  const bool is_named = options.name[0] != '\0' && options.for_pid == own_pid;
   const bool exact = options.interval_bytes <= 1;
-  const char* directory = ChooseDirectory();
-  RemoveOldProfiles(directory, chosen, options.keep);
-  ProfileSpec spec = {
-      directory, chosen, options.mode, options.memory_bytes, exact ? kDefaultExactMemoryBytes : kDefaultMemoryBytes,
-      exact};
+  RemoveOldProfiles(live_directory, facts, options.keep);
+  ProfileSpec spec = {live_directory,
+                      live_name,
+                      options.mode,
+                      options.memory_bytes,
+                      exact ? kDefaultExactMemoryBytes : kDefaultMemoryBytes,
+                      exact};
   ProfileError error = ProfileCreate(spec, profile_path, sizeof(profile_path));
   if (error.what == nullptr && !OpenTables()) {
     ProfileDiscard(profile_path);
@@ -293,10 +321,10 @@ bool SessionIsPaused() {
   return __atomic_load_n(&g_profile.header->control.paused, __ATOMIC_RELAXED) != 0;
 }
 
-void SessionNoteFill(uint32_t count, uint64_t* random) {
+void SessionNoteFill(uint64_t* random) {
   uint64_t limit = __atomic_load_n(&double_at, __ATOMIC_RELAXED);
   const uint64_t interval = SessionInterval();
-  const bool is_due = count >= limit && interval > 1 && interval < kLargestInterval;
+  const bool is_due = interval > 1 && interval < kLargestInterval && LiveCount() >= limit;
   if (is_due &&
       __atomic_compare_exchange_n(&double_at, &limit, kPassUnderWay, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     const uint64_t doubled = interval * 2;
@@ -360,12 +388,31 @@ void SessionSay(const char* what, const char* item, uint64_t item_length) {
 
 namespace {
 
+void NoteCleanExit() {
+  if (!SessionFileIsWhole()) return;
+  ThreadTableMarkEnded();
+  Header* header = g_profile.header;
+  header->outcome.end_realtime_ns = RealtimeNow();
+  __atomic_store_n(&header->outcome.end, format::kEndExit, __ATOMIC_RELEASE);
+  if (IsSandboxed()) return;
+  const bool too_short = options.min_life_ns != 0 && SessionNow() < options.min_life_ns;
+  // `cadastre run` saves it, and then keeps as many as there should be.
+  const bool is_awaited = options.for_pid != 0;
+  if (too_short || (options.keep == 0 && !is_awaited))
+    RawSyscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(profile_path), 0);
+  if (!too_short && !is_awaited && options.keep != kKeepAll && options.keep != 0)
+    RemoveOldProfiles(live_directory, facts, options.keep - 1);  // this one is the last of them
+}
+
+void NoteQuickExit(void*) { SessionNoteEnd(); }
+
 __attribute__((constructor)) void StartAtLoad() {
   if (!RealAllocatorResolve()) return;
   SessionPrepare();
   if (State() == SessionState::kOff || State() == SessionState::kNew) return;
   ReentryGuard guard(CurrentThreadState(), kGuardOwnWork);
   __register_atfork(nullptr, nullptr, &ChildAfterFork, &__dso_handle);
+  if (__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(&NoteQuickExit, &__dso_handle);
   ProbeOperators();
   StackCaptureInit();
   // Paused: the file must exist for `resume` to find it. Malloc served before us: no sample will ever come, and a
@@ -374,16 +421,14 @@ __attribute__((constructor)) void StartAtLoad() {
   if (options.start_paused || options.interval_bytes == 1 || !RealAllocatorIsReached()) SessionOpen();
 }
 
-__attribute__((destructor)) void NoteCleanExit() {
-  if (!SessionFileIsWhole()) return;
-  ThreadTableMarkEnded();
-  Header* header = g_profile.header;
-  header->outcome.end_realtime_ns = RealtimeNow();
-  __atomic_store_n(&header->outcome.end, format::kEndExit, __ATOMIC_RELEASE);
-  if (options.min_life_ns == 0 || SessionNow() >= options.min_life_ns || IsSandboxed()) return;
-  RawSyscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(profile_path), 0);
-}
+__attribute__((destructor)) void NoteExit() { NoteCleanExit(); }
 
 }  // namespace
+
+void SessionNoteEnd() {
+  // A vfork child ends here with its parent's memory. A sandbox may punish the question who we are.
+  if (!SessionIsRecording() || IsSandboxed() || static_cast<uint32_t>(RawSyscall(SYS_getpid)) != own_pid) return;
+  NoteCleanExit();
+}
 
 }  // namespace cadastre

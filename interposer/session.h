@@ -39,9 +39,9 @@ bool SessionFileIsWhole();
 uint64_t SessionInterval();
 bool SessionIsPaused();
 
-// A sample was recorded, and the live table holds `count`. Where it fills, the interval doubles (not in exact mode),
-// and the samples that are there are thinned to it, a few at each call (live_thinning.h).
-void SessionNoteFill(uint32_t count, uint64_t* random);
+// A sample was recorded. Where the live table fills, the interval doubles (not in exact mode), and the samples that are
+// there are thinned to it, a few at each call (live_thinning.h).
+void SessionNoteFill(uint64_t* random);
 
 // Seed of one more thread's random numbers. Never 0.
 uint64_t SessionThreadSeed();
@@ -53,6 +53,9 @@ uint64_t SessionNow();
 bool IsMainThread();
 void MainThreadStack(uint64_t* low, uint64_t* high);
 uint64_t DefaultThreadStackBytes();
+
+// The process is about to end without destructors, in whatever thread. Not what vfork left with our memory.
+void SessionNoteEnd();
 
 // Before a seccomp filter is installed: the file and this thread's buffer must exist, for afterwards nothing may be
 // opened or asked.

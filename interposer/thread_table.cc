@@ -22,10 +22,12 @@ constexpr uint32_t kTidMask = kKept - 1;
 
 uint32_t* owners;
 uint32_t next_thread = 1;
-uint32_t reuse_cursor;
+uint32_t reuse_cursor;  // the next one to look at; a hint: threads may look at the same one
 
-// How many older records are looked at before a fresh one is opened (see thread_buffer.cc, kTakeoverTries).
-constexpr uint32_t kReuseTries = 4;
+// How many older records are looked at before a fresh one is opened, and for how many of those the kernel is asked
+// whether their threads are still there (see thread_buffer.cc, kTakeoverTries). Records that are kept lie together, so
+// that looks have to reach beyond them; one of them is asked about, to be marked.
+constexpr uint32_t kReuseLooks = 64, kReuseTries = 4, kMarkTries = 1;
 
 bool Claim(uint32_t index, uint32_t owner) {
   return __atomic_compare_exchange_n(&owners[index], &owner, kTaken, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -36,28 +38,37 @@ void MarkEnded(uint32_t index, uint32_t owner) {
     __atomic_fetch_or(&g_profile.threads[index].flags, format::kThreadEnded, __ATOMIC_RELAXED);
 }
 
-bool IsFree(uint32_t index) {
-  const uint32_t owner = __atomic_load_n(&owners[index], __ATOMIC_ACQUIRE);
-  if (owner == kNobody) return Claim(index, owner);
-  if (owner == kTaken || (owner & kEnded) != 0 || !IsDeadThread(owner & kTidMask)) return false;
-  if ((owner & kKept) == 0) return Claim(index, owner);
-  MarkEnded(index, owner);
-  return false;
-}
-
 uint32_t Used() {
   const uint32_t next = __atomic_load_n(&next_thread, __ATOMIC_ACQUIRE);
   return next < g_profile.thread_capacity ? next : g_profile.thread_capacity;
 }
 
+// The index of an older record that nobody has any more, now claimed; 0 where the looks find none.
+uint32_t TakeOlder(uint32_t used) {
+  uint32_t tries = 0, marks = 0;
+  for (uint32_t i = 0; i < kReuseLooks && i + 1 < used && tries < kReuseTries; i++) {
+    const uint32_t cursor = __atomic_load_n(&reuse_cursor, __ATOMIC_RELAXED);
+    const uint32_t index = cursor > 0 && cursor < used ? cursor : 1;
+    __atomic_store_n(&reuse_cursor, index + 1, __ATOMIC_RELAXED);
+    const uint32_t owner = __atomic_load_n(&owners[index], __ATOMIC_ACQUIRE);
+    if (owner == kTaken || (owner & kEnded) != 0) continue;
+    if ((owner & kKept) != 0) {
+      if (marks++ < kMarkTries && IsDeadThread(owner & kTidMask)) MarkEnded(index, owner);
+      continue;
+    }
+    if (owner != kNobody) {
+      tries++;
+      if (!IsDeadThread(owner)) continue;
+    }
+    if (Claim(index, owner)) return index;
+  }
+  return 0;
+}
+
 // The index of a record that is ours to fill, its state kWriting, all else zero; 0 where there is none (counted).
 uint32_t Take() {
-  uint32_t index = 0;
   const uint32_t used = Used();
-  for (uint32_t i = 0; i < kReuseTries && i + 1 < used && index == 0; i++) {
-    const uint32_t candidate = 1 + __atomic_fetch_add(&reuse_cursor, 1, __ATOMIC_RELAXED) % (used - 1);
-    if (IsFree(candidate)) index = candidate;
-  }
+  uint32_t index = TakeOlder(used);
   if (index == 0 && used < g_profile.thread_capacity) {
     index = __atomic_fetch_add(&next_thread, 1, __ATOMIC_ACQ_REL);
     if (index >= g_profile.thread_capacity || !ProfileEnsure(&g_profile.threads[index], sizeof(ThreadRecord)))

@@ -1,10 +1,7 @@
 #include "report/code_inventory.h"
 
-#include <zip.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -14,19 +11,15 @@
 #include "absl/strings/strip.h"
 #include "report/attribution.h"
 #include "report/function_name.h"
+#include "report/jar_file.h"
 #include "report/source_files.h"
 #include "symbolizer/library_functions.h"
 
 namespace cadastre {
 namespace {
 
-constexpr int kMaxJarDepth = 3;                    // an EAR holds WARs, which hold jars
-constexpr zip_uint64_t kMaxInnerJar = 1ull << 30;  // read into memory
-
-struct ZipCloser {
-  void operator()(zip_t* zip) const { zip_discard(zip); }
-};
-using ZipArchive = std::unique_ptr<zip_t, ZipCloser>;
+constexpr int kMaxJarDepth = 3;                // an EAR holds WARs, which hold jars
+constexpr uint64_t kMaxInnerJar = 1ull << 30;  // read into memory
 
 bool IsLibrary(absl::string_view name) {
   absl::string_view file = FileName(name);
@@ -65,40 +58,20 @@ absl::string_view WithoutClassRoot(absl::string_view name) {
   return name;
 }
 
-std::string ReadEntry(zip_t* zip, zip_uint64_t index, zip_uint64_t size) {
-  std::string bytes(size, '\0');
-  zip_file_t* file = zip_fopen_index(zip, index, 0);
-  if (file == nullptr) return "";
-  zip_int64_t got = zip_fread(file, bytes.data(), size);
-  zip_fclose(file);
-  bytes.resize(got < 0 ? 0 : static_cast<size_t>(got));
-  return bytes;
-}
-
-absl::Status TakeJar(zip_t* zip, const std::string& where, int depth, const TakeMember& take) {
-  for (zip_int64_t i = 0, entries = zip_get_num_entries(zip, 0); i < entries; i++) {
-    zip_stat_t status;
-    if (zip_stat_index(zip, static_cast<zip_uint64_t>(i), 0, &status) != 0) continue;
-    std::string name = status.name;
-    if (IsLibrary(name)) {
-      TakeLibrary(name, where, take);
-    } else if (absl::EndsWith(name, ".jar") || absl::EndsWith(name, ".war")) {
-      if (depth == kMaxJarDepth || status.size > kMaxInnerJar)
-        return absl::InvalidArgumentError(absl::StrCat(where, ": ", name, " lies too deep or is too large"));
-      std::string bytes = ReadEntry(zip, static_cast<zip_uint64_t>(i), status.size);
-      zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, nullptr);
-      ZipArchive inner(source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY, nullptr));
-      if (inner == nullptr) {
-        if (source != nullptr) zip_source_free(source);
-        return absl::InvalidArgumentError(absl::StrCat(where, ": ", name, " is no jar that can be read"));
-      }
-      if (absl::Status inside = TakeJar(inner.get(), absl::StrCat(where, "!", name), depth + 1, take); !inside.ok())
-        return inside;
+VisitJarEntry TakeJar(const std::string& where, int depth, const TakeMember& take) {
+  return [=](const JarEntry& entry) -> absl::Status {
+    if (IsLibrary(entry.name)) {
+      TakeLibrary(entry.name, where, take);
+    } else if (absl::EndsWith(entry.name, ".jar") || absl::EndsWith(entry.name, ".war")) {
+      if (depth == kMaxJarDepth || entry.size_bytes > kMaxInnerJar)
+        return absl::InvalidArgumentError(absl::StrCat(where, ": ", entry.name, " lies too deep or is too large"));
+      return ForEachJarEntryIn(entry.read(), absl::StrCat(where, ": ", entry.name),
+                               TakeJar(absl::StrCat(where, "!", entry.name), depth + 1, take));
     } else {
-      TakeClassFile(WithoutClassRoot(name), where, take);
+      TakeClassFile(WithoutClassRoot(entry.name), where, take);
     }
-  }
-  return absl::OkStatus();
+    return absl::OkStatus();
+  };
 }
 
 // The functions of a library that no rule for the whole would own; the library itself where it names none.
@@ -136,16 +109,7 @@ std::string BelowClassRoot(const std::string& path) {
 }  // namespace
 
 absl::Status ReadJar(const std::string& path, const TakeMember& take) {
-  int error = 0;
-  ZipArchive zip(zip_open(path.c_str(), ZIP_RDONLY, &error));
-  if (zip == nullptr) {
-    zip_error_t reason;
-    zip_error_init_with_code(&reason, error);
-    std::string message = absl::StrCat(path, ": cannot read the jar: ", zip_error_strerror(&reason));
-    zip_error_fini(&reason);
-    return absl::InvalidArgumentError(message);
-  }
-  return TakeJar(zip.get(), path, 0, take);
+  return ForEachJarEntry(path, TakeJar(path, 0, take));
 }
 
 absl::Status ReadBuildDirectory(const std::string& path, const TakeMember& take) {

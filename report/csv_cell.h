@@ -12,6 +12,7 @@ namespace cadastre {
 
 // In quotes where it has a comma, a quote or a line end, begins with '#' (a comment), or has blanks at an end
 // (dropped).
+// Bytes that are not UTF-8 become U+FFFD.
 std::string CsvCell(const std::string& text);
 
 }  // namespace cadastre

@@ -37,6 +37,9 @@ std::string MethodLine(const Report& report);  // "losses 0 · sampled, live byt
 // "in platform: 70.0 MiB, created by billing 40.0 MiB, search 25.0 MiB, auth 5.00 MiB"
 std::string SharedLine(const SharedRow& shared, Metric metric);
 std::string EndText(const Profile& profile);  // "running", "ended: exit 0", "ended: signal 9 (SIGKILL)", ...
+// Nobody saw the end, or it was a SIGKILL, and memory was near its limit or the cgroup counted an OOM kill.
+enum class OomKill { kNo, kLikely, kCounted };
+OomKill OomKillOf(const Profile& profile);
 std::string EndWord(const Profile& profile);  // "running|exit|signal:N|exec|lost"
 std::string TimeText(uint64_t realtime_ns);   // "2026-01-01T00:00:00Z"
 

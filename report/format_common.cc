@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "report/format.h"
 
@@ -13,7 +14,39 @@ std::string Plural(uint64_t count, const char* what) {
   return absl::StrCat(FormatCount(static_cast<double>(count)), what, count == 1 ? "" : "s");
 }
 
+// The last look is up to a second old, and what a cgroup kills at is its whole usage.
+constexpr double kNearLimit = 0.9;
+
+// "3.97 of 4.00 GiB", both in the limit's unit.
+std::string UsedOfLimit(const MemoryNote& note) {
+  constexpr double kUnits[] = {1024.0 * 1024 * 1024, 1024.0 * 1024, 1024.0};
+  constexpr const char* kNames[] = {"GiB", "MiB", "KiB"};
+  size_t unit = 0;
+  while (unit < 2 && static_cast<double>(note.limit_bytes) < kUnits[unit]) unit++;
+  return absl::StrFormat("%.2f of %.2f %s", static_cast<double>(note.used_bytes) / kUnits[unit],
+                         static_cast<double>(note.limit_bytes) / kUnits[unit], kNames[unit]);
+}
+
+std::string OomText(const Profile& profile) {
+  const OomKill kill = OomKillOf(profile);
+  if (kill == OomKill::kNo) return "";
+  const std::string used =
+      profile.memory_note.limit_bytes == 0 ? "" : absl::StrCat(" (", UsedOfLimit(profile.memory_note), ")");
+  return absl::StrCat(kill == OomKill::kCounted ? ", OOM kill" : ", OOM likely", used);
+}
+
 }  // namespace
+
+OomKill OomKillOf(const Profile& profile) {
+  const bool unseen = profile.end == EndState::kLost;
+  const bool killed = profile.end == EndState::kSignal && profile.end_value == SIGKILL;
+  if (profile.is_snapshot || (!unseen && !killed)) return OomKill::kNo;
+  const MemoryNote& note = profile.memory_note;
+  if (note.oom_kills > 0) return OomKill::kCounted;
+  const bool near = note.limit_bytes > 0 &&
+                    static_cast<double>(note.used_bytes) >= kNearLimit * static_cast<double>(note.limit_bytes);
+  return near ? OomKill::kLikely : OomKill::kNo;
+}
 
 std::string MethodLine(const Report& report) {
   const Losses& losses = report.profile->losses;
@@ -55,12 +88,13 @@ std::string EndText(const Profile& profile) {
       return profile.end_status_known ? absl::StrCat("ended: exit ", profile.end_value) : "ended: exit";
     case EndState::kSignal: {
       const char* name = sigabbrev_np(profile.end_value);
-      return absl::StrCat("ended: signal ", profile.end_value, name == nullptr ? "" : absl::StrCat(" (SIG", name, ")"));
+      return absl::StrCat("ended: signal ", profile.end_value, name == nullptr ? "" : absl::StrCat(" (SIG", name, ")"),
+                          OomText(profile));
     }
     case EndState::kExec:
       return "ended: replaced by another program";
     case EndState::kLost:
-      return "ended: lost";
+      return absl::StrCat("ended: lost", OomText(profile));
   }
   return "";
 }

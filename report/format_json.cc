@@ -47,6 +47,10 @@ std::string ProfileJson(const Report& report) {
   }
   object.Integer("current_interval_bytes", profile.current_interval_bytes);
   object.Bool("paused", profile.pauses.now).Integer("pauses", profile.pauses.finished + (profile.pauses.now ? 1 : 0));
+  const OomKill oom = OomKillOf(profile);
+  object.TextOrNull("oom", oom == OomKill::kCounted ? "counted" : oom == OomKill::kLikely ? "likely" : "");
+  object.IntegerOrNull("memory_used_bytes", profile.memory_note.used_bytes)
+      .IntegerOrNull("memory_limit_bytes", profile.memory_note.limit_bytes);
   object.TextOrNull("snapshot", profile.is_snapshot ? profile.label : "");
   if (profile.is_snapshot) {
     object.Number("snapshot_window_s",

@@ -4,30 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "symbolizer/utf8.h"
 
 namespace cadastre {
-namespace {
-
-// Length of the well-formed sequence at `at` (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF); 0 = none.
-size_t Utf8Length(absl::string_view text, size_t at) {
-  auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0; };
-  auto tail = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead < 0xE0) return tail(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead < 0xF0) {
-    if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) >= 0xA0)) return 0;
-    return tail(1) && tail(2) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead < 0xF5) {
-    if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) >= 0x90)) return 0;
-    return tail(1) && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
-}
-
-}  // namespace
-
 std::string JsonString(absl::string_view text) {
   std::string out = "\"";
   out.reserve(text.size() + 2);

@@ -15,9 +15,25 @@
 namespace cadastre {
 namespace {
 
+constexpr uint32_t kLongestString = 128 << 10;  // an environment variable's largest size
+
 bool ReadHeader(int descriptor, format::Header* header) {
   return pread(descriptor, header, sizeof(*header), 0) == static_cast<ssize_t>(sizeof(*header)) &&
          memcmp(header->magic, format::kMagic, sizeof(format::kMagic)) == 0 && header->version == format::kVersion;
+}
+
+std::string StringAt(int descriptor, const format::Header& header, uint32_t unit) {
+  const format::Region& region = header.regions[format::kRegionStrings];
+  format::StringHeader string;
+  if (unit == 0 || unit > region.bytes / 8 || region.offset > INT64_MAX / 2) return "";
+  const auto at = static_cast<off_t>(region.offset + 8 * static_cast<uint64_t>(unit));
+  if (pread(descriptor, &string, sizeof(string), at) != static_cast<ssize_t>(sizeof(string))) return "";
+  if (string.length > kLongestString || string.length > region.bytes) return "";
+  std::string text(string.length, '\0');
+  if (pread(descriptor, text.data(), text.size(), at + static_cast<off_t>(sizeof(string))) !=
+      static_cast<ssize_t>(text.size()))
+    return "";
+  return format::StringCheck(text.data(), text.size()) == string.check ? text : "";
 }
 
 // The log after a pause began or ended now.
@@ -43,8 +59,21 @@ format::ControlLog LogWithPause(format::ControlLog log, bool begins) {
 bool ReadIdentity(int descriptor, ProfileIdentity* identity) {
   format::Header header;
   if (!ReadHeader(descriptor, &header)) return false;
-  *identity = {header.pid, header.pid_namespace, header.process_start_ticks, header.counters.samples};
+  identity->pid = header.pid;
+  identity->pid_namespace = header.pid_namespace;
+  identity->process_start_ticks = header.process_start_ticks;
+  identity->start_realtime_ns = header.start_realtime_ns;
+  identity->saved = header.outcome.saved != 0;
+  identity->awaited = header.outcome.awaited != 0;
+  identity->is_copy = header.is_snapshot != 0 || header.regions[format::kRegionSymbols].bytes != 0;
+  identity->exe = StringAt(descriptor, header, header.exe);
+  identity->host = StringAt(descriptor, header, header.host);
+  identity->options = StringAt(descriptor, header, header.options);
   return true;
+}
+
+void WriteMemoryNote(int descriptor, const format::MemoryNote& note) {
+  (void)!pwrite(descriptor, &note, sizeof(note), offsetof(format::Header, memory_note));
 }
 
 absl::Status WriteControl(const std::string& path, const ControlChange& change) {

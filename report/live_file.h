@@ -1,5 +1,5 @@
-// Writes into a live profile from outside: control words with their log and, by whoever saw the process end, its
-// outcome. Nothing else is ever written there.
+// Writes into a live profile from outside: control words with their log, by whoever saw the process end its outcome,
+// and by `cadastre run` how near to its memory limit it is. Nothing else is ever written there.
 //
 // Errors: a Status with the path. Thread-safety: each call opens or takes a descriptor; the target reads aligned words.
 //
@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "interposer/profile_format.h"
 
 namespace cadastre {
 
@@ -32,10 +33,17 @@ absl::Status WriteOutcome(int descriptor, const ProcessOutcome& outcome);
 // already.
 void WriteReplaced(const std::string& path);
 
-// pid, pid namespace and start time of the process that writes this profile, from an open file. False: not a profile.
+// How near to its limit the process is now.
+void WriteMemoryNote(int descriptor, const format::MemoryNote& note);
+
+// Which process writes this profile, and what its header says of the end, from an open file. False: not a profile.
 struct ProfileIdentity {
   uint32_t pid = 0;
-  uint64_t pid_namespace = 0, process_start_ticks = 0, samples = 0;
+  uint64_t pid_namespace = 0, process_start_ticks = 0;
+  uint64_t start_realtime_ns = 0;
+  bool saved = false, awaited = false;  // as in format::Outcome
+  bool is_copy = false;                 // a snapshot, or one with names: somebody made it from a profile
+  std::string exe, host, options;       // "" where the file is damaged
 };
 bool ReadIdentity(int descriptor, ProfileIdentity* identity);
 

@@ -136,6 +136,15 @@ std::string DefaultLiveDirectory() {
   return runtime != nullptr && runtime[0] == '/' ? runtime : "/dev/shm";
 }
 
+std::string LiveDirectoryOf(const std::string& out, std::string* rest) {
+  const size_t pattern = out.find('%');
+  rest->clear();
+  if (pattern == std::string::npos && !absl::EndsWith(out, ".cad")) return out;
+  const size_t slash = out.rfind('/', pattern);
+  *rest = slash == std::string::npos ? out : out.substr(slash + 1);
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : out.substr(0, slash);
+}
+
 std::string LiveFileName(const std::string& program, pid_t pid, int64_t start_seconds) {
   utsname names{};
   uname(&names);

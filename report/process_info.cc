@@ -1,7 +1,9 @@
 #include "report/process_info.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -139,8 +141,50 @@ uint64_t PidNamespaceOf(pid_t pid) {
   return stat(absl::StrCat("/proc/", pid, "/ns/pid").c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
+namespace {
+
+// The last number of "NSpid: 4242 17 7" in /proc/PID/status: what the process's own namespace calls it.
+uint32_t InnermostPidOf(pid_t pid) {
+  const std::string status = ReadWholeFile(absl::StrCat("/proc/", pid, "/status"));
+  for (absl::string_view line : absl::StrSplit(status, '\n')) {
+    if (!absl::ConsumePrefix(&line, "NSpid:")) continue;
+    std::vector<absl::string_view> pids = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    uint32_t innermost = 0;
+    return !pids.empty() && absl::SimpleAtoi(pids.back(), &innermost) ? innermost : 0;
+  }
+  return 0;
+}
+
+pid_t FindInNamespaceBelow(uint32_t pid, uint64_t pid_namespace, uint64_t start_ticks) {
+  DIR* listing = opendir("/proc");
+  if (listing == nullptr) return 0;
+  pid_t found = 0;
+  while (dirent* entry = found != 0 ? nullptr : readdir(listing)) {
+    int candidate = 0;
+    if (!absl::SimpleAtoi(entry->d_name, &candidate)) continue;
+    if (StartTicksOf(candidate) == start_ticks && PidNamespaceOf(candidate) == pid_namespace &&
+        InnermostPidOf(candidate) == pid)
+      found = candidate;
+  }
+  closedir(listing);
+  return found;
+}
+
+}  // namespace
+
+std::string ProgramOf(pid_t pid) {
+  char path[PATH_MAX];
+  const ssize_t length = readlink(absl::StrCat("/proc/", pid, "/exe").c_str(), path, sizeof(path));
+  absl::string_view exe(path, length > 0 ? static_cast<size_t>(length) : 0);
+  absl::ConsumeSuffix(&exe, " (deleted)");
+  if (!exe.empty()) return std::string(exe.substr(exe.rfind('/') + 1));
+  return std::string(absl::StripAsciiWhitespace(ReadWholeFile(absl::StrCat("/proc/", pid, "/comm"))));
+}
+
 pid_t RunningProcessOf(uint32_t pid, uint64_t pid_namespace, uint64_t start_ticks) {
-  if (pid == 0 || (pid_namespace != 0 && pid_namespace != PidNamespaceOf(getpid()))) return 0;
+  if (pid == 0) return 0;
+  if (pid_namespace != 0 && pid_namespace != PidNamespaceOf(getpid()))
+    return start_ticks != 0 ? FindInNamespaceBelow(pid, pid_namespace, start_ticks) : 0;
   uint64_t ticks = StartTicksOf(static_cast<pid_t>(pid));
   if (ticks == 0 || (start_ticks != 0 && ticks != start_ticks)) return 0;
   return static_cast<pid_t>(pid);

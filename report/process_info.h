@@ -23,16 +23,17 @@ struct MappedProfile {
 std::vector<MappedProfile> MappedProfilesOf(pid_t pid);
 
 bool ProcessExists(pid_t pid);
-uint64_t ResidentBytesOf(pid_t pid);                // VmRSS; 0 = not known
-uint64_t StartTicksOf(pid_t pid);                   // field 22 of stat; 0 = not known
-uint64_t PidNamespaceOf(pid_t pid);                 // inode of ns/pid; 0 = not known
+std::string ProgramOf(pid_t pid);     // file name of its executable, else the kernel's name for it; empty = not known
+uint64_t ResidentBytesOf(pid_t pid);  // VmRSS; 0 = not known
+uint64_t StartTicksOf(pid_t pid);     // field 22 of stat; 0 = not known
+uint64_t PidNamespaceOf(pid_t pid);   // inode of ns/pid; 0 = not known
 std::vector<std::string> MappedFilesOf(pid_t pid);  // paths, each once
 int ImagesOf(pid_t pid, const char* name);        // how often a file of that name is mapped from its beginning: loaded
 bool MapsFileNamed(pid_t pid, const char* part);  // some mapping's path contains `part`
 std::string ReadWholeFile(const std::string& path, size_t limit = 16 << 20);  // "" if it cannot be read
 
-// The pid by which this pid namespace knows the process that wrote a profile: checks pid, start time and namespace. 0 =
-// not here, or gone.
+// The pid by which this pid namespace knows the process that wrote a profile: checks pid, start time and namespace, and
+// looks among the processes of namespaces below ours. 0 = not here, or gone.
 pid_t RunningProcessOf(uint32_t pid, uint64_t pid_namespace, uint64_t start_ticks);
 
 }  // namespace cadastre

@@ -22,6 +22,8 @@ namespace {
 constexpr int kLiveReads = 4;  // a record that is reused faster than that is busy: its block lives for microseconds
 constexpr int kBufferReads = 16;
 constexpr uint64_t kChunkBytes = 1 << 20;
+constexpr uint64_t kSlackBytes = 64 * 1024;  // 585 sites; a hole as long as none is written
+constexpr char kZeroPage[format::kPageBytes] = {};
 
 uint64_t Now() {
   timespec now;
@@ -76,12 +78,12 @@ class Copier {
     if (header_.version != format::kVersion) {
       return absl::DataLossError(absl::StrCat(from_name_, ": version ", header_.version, " is not supported"));
     }
-    if (ftruncate(to_, static_cast<off_t>(file_bytes_)) != 0) return ErrnoStatus(errno, "cannot write", to_name_);
-    format::Region live = RegionOf(format::kRegionLive), sites = RegionOf(format::kRegionSites),
-                   buffers = RegionOf(format::kRegionBuffers);
-    if (absl::Status copied = CopyLive(live); !copied.ok()) return copied;
-    if (absl::Status copied = CopySitesAndBuffers(sites, buffers); !copied.ok()) return copied;
-    if (absl::Status copied = CopyRest({live, sites, buffers}); !copied.ok()) return copied;
+    packs_ = RegionsAreSound();
+    if (absl::Status copied = CopyLive(Place(format::kRegionLive)); !copied.ok()) return copied;
+    if (absl::Status copied = CopySitesAndBuffers(); !copied.ok()) return copied;
+    if (absl::Status copied = packs_ ? CopyOtherRegions() : CopyRest(); !copied.ok()) return copied;
+    if (!packs_) end_ = file_bytes_;
+    if (ftruncate(to_, static_cast<off_t>(end_)) != 0) return WriteError();
     return WriteHeader(options, begin);
   }
 
@@ -94,6 +96,61 @@ class Copier {
     format::Region region = header_.regions[kind];
     if (region.offset < sizeof(header_) || region.offset > file_bytes_) return {file_bytes_, 0, 0, 0};
     region.bytes = std::min(region.bytes, file_bytes_ - region.offset);
+    return region;
+  }
+
+  // Regions that lie apart, page by page, in a file that has its whole length: then they can be moved together.
+  bool RegionsAreSound() const {
+    if (file_bytes_ < header_.file_bytes || header_.region_count > format::kRegionCapacity) return false;
+    std::vector<format::Region> regions(header_.regions, header_.regions + header_.region_count);
+    std::erase_if(regions, [](const format::Region& region) { return region.bytes == 0; });
+    std::sort(regions.begin(), regions.end(),
+              [](const format::Region& a, const format::Region& b) { return a.offset < b.offset; });
+    uint64_t at = sizeof(header_);
+    for (const format::Region& region : regions) {
+      if (region.offset < at || region.offset % format::kPageBytes != 0 || region.offset > file_bytes_ ||
+          region.bytes > file_bytes_ - region.offset)
+        return false;
+      at = region.offset + region.bytes;
+    }
+    return true;
+  }
+
+  // Where the last page that is not zero ends, from the region's start. The target makes pages present in pieces, so
+  // data as the file system sees it goes on a little behind that.
+  uint64_t UsedBytes(const format::Region& region) const {
+    const uint64_t end = region.offset + region.bytes;
+    uint64_t at = region.offset, used = region.offset;
+    while (at < end) {
+      off_t data = lseek(from_, static_cast<off_t>(at), SEEK_DATA);
+      if (data < 0 && errno == ENXIO) break;
+      if (data >= 0 && static_cast<uint64_t>(data) >= end) break;
+      off_t hole = data < 0 ? -1 : lseek(from_, data, SEEK_HOLE);
+      used = at = hole < 0 ? end : std::min<uint64_t>(end, hole);
+    }
+    char page[format::kPageBytes];
+    while (used > region.offset) {
+      const uint64_t begin = (used - 1) / format::kPageBytes * format::kPageBytes;
+      if (!ReadFully(from_, page, used - begin, begin) || memcmp(page, kZeroPage, used - begin) != 0) break;
+      used = begin;
+    }
+    return used - region.offset;
+  }
+
+  // The region as it is to be copied, from its place in the original. Packed: only the used part and `slack` bytes, and
+  // the copy has it next.
+  format::Region Place(format::RegionKind kind, uint64_t slack = 0) {
+    format::Region region = RegionOf(kind);
+    shift_ = 0;
+    if (!packs_) return region;
+    const uint64_t used =
+        (UsedBytes(region) + slack + format::kPageBytes - 1) / format::kPageBytes * format::kPageBytes;
+    // A block of names is read by its own length.
+    if (kind != format::kRegionSymbols) region.bytes = std::min(region.bytes, used);
+    shift_ = end_ - region.offset;
+    placed_[kind] = {end_, region.bytes, region.record_bytes, region.reserved};
+    // A symbol block ends where its bytes end, not at a page.
+    end_ += (region.bytes + format::kPageBytes - 1) / format::kPageBytes * format::kPageBytes;
     return region;
   }
 
@@ -124,12 +181,12 @@ class Copier {
     return absl::OkStatus();
   }
 
-  // Pages of zeros are left as holes.
+  // Pages of zeros are left as holes. `offset` is that in the original.
   bool WriteSparse(const char* bytes, uint64_t count, uint64_t offset) {
-    static const char kZeros[format::kPageBytes] = {};
     for (uint64_t at = 0; at < count;) {
       uint64_t step = std::min(count - at, format::kPageBytes - (offset + at) % format::kPageBytes);
-      if (memcmp(bytes + at, kZeros, step) != 0 && !WriteFully(to_, bytes + at, step, offset + at)) return false;
+      if (memcmp(bytes + at, kZeroPage, step) != 0 && !WriteFully(to_, bytes + at, step, offset + shift_ + at))
+        return false;
       at += step;
     }
     return true;
@@ -188,11 +245,18 @@ class Copier {
     return tails;
   }
 
-  absl::Status CopySitesAndBuffers(const format::Region& sites, const format::Region& buffers) {
+  absl::Status CopySitesAndBuffers() {
+    const format::Region buffers = Place(format::kRegionBuffers);
+    const uint64_t buffers_shift = shift_;
     absl::StatusOr<std::vector<uint32_t>> before = CopyBuffers(buffers);
     if (!before.ok()) return before.status();
+    // Room for sites that appear meanwhile: what is in the buffers may speak of them.
+    const format::Region sites = Place(format::kRegionSites, kSlackBytes);
+    const uint64_t sites_shift = shift_;
     for (int attempt = 0; attempt < kBufferReads; attempt++) {
+      shift_ = sites_shift;
       if (absl::Status copied = CopyRange(sites.offset, sites.offset + sites.bytes); !copied.ok()) return copied;
+      shift_ = buffers_shift;
       absl::StatusOr<std::vector<uint32_t>> after = CopyBuffers(buffers);
       if (!after.ok()) return after.status();
       if (*before == *after) return absl::OkStatus();
@@ -209,7 +273,20 @@ class Copier {
     });
   }
 
-  absl::Status CopyRest(std::vector<format::Region> done) {
+  absl::Status CopyOtherRegions() {
+    for (uint32_t kind = 0; kind < header_.region_count; kind++) {
+      if (kind == format::kRegionLive || kind == format::kRegionBuffers || kind == format::kRegionSites) continue;
+      const format::Region region = Place(static_cast<format::RegionKind>(kind));
+      if (absl::Status copied = CopyRange(region.offset, region.offset + region.bytes); !copied.ok()) return copied;
+    }
+    return absl::OkStatus();
+  }
+
+  // Of a file that is damaged: everything, where it is.
+  absl::Status CopyRest() {
+    shift_ = 0;
+    std::vector<format::Region> done = {RegionOf(format::kRegionLive), RegionOf(format::kRegionSites),
+                                        RegionOf(format::kRegionBuffers)};
     std::sort(done.begin(), done.end(),
               [](const format::Region& a, const format::Region& b) { return a.offset < b.offset; });
     uint64_t at = sizeof(header_);
@@ -224,6 +301,13 @@ class Copier {
 
   absl::Status WriteHeader(const CopyOptions& options, uint64_t begin) {
     if (!ReadFully(from_, &header_, sizeof(header_), 0)) return ReadError();
+    if (packs_) {
+      std::copy(std::begin(placed_), std::end(placed_), header_.regions);
+      header_.file_bytes = end_;
+    }
+    if (options.saved) header_.outcome.saved = 1;
+    if (options.replaced) header_.outcome.end = format::kEndExec;
+    if (options.note.realtime_ns != 0) header_.memory_note = options.note;
     if (options.is_snapshot) {
       header_.is_snapshot = 1;
       header_.snapshot_begin_realtime_ns = begin;
@@ -239,6 +323,10 @@ class Copier {
   const std::string& from_name_;
   const std::string& to_name_;
   uint64_t file_bytes_ = 0;
+  bool packs_ = false;
+  uint64_t shift_ = 0;              // what is copied now lies so much further on (modulo 2^64) in the copy
+  uint64_t end_ = sizeof(header_);  // of the copy so far
+  format::Region placed_[format::kRegionCapacity] = {};
   format::Header header_{};
 };
 
@@ -253,6 +341,8 @@ absl::Status CopyProfile(int from_descriptor, const std::string& from_name, cons
   if (!out.ok()) return out.status();
   Copier copier(from_descriptor, out->descriptor(), from_name, to);
   if (absl::Status copied = copier.Run(options); !copied.ok()) return copied;
+  // Who may read the profile may read its copies (`mode=`).
+  if (fstat(from_descriptor, &status) == 0) (void)fchmod(out->descriptor(), status.st_mode & 0777);
   return out->Commit(options.overwrite ? OutputFile::kOverwrite : OutputFile::kRefuseToOverwrite);
 }
 

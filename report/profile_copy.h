@@ -10,8 +10,9 @@
 //      moved, both are read again, a few times at most.
 //   3. Everything else, which only grows.
 //   4. The header, with the window, the label and the resident size put in.
-// Holes stay holes, so the copy costs what is used. Units: bytes. Errors: a Status with the path; nothing half-written
-// is left. Thread-safety: not thread-safe.
+// Holes stay holes, and each region is cut behind its last used page and moved up to the one before it: the copy costs
+// and measures what is used, not `memory=`. (A damaged file is copied as it is.) Units: bytes. Errors: a Status with
+// the path; nothing half-written is left. Thread-safety: not thread-safe.
 //
 // Example:
 //   absl::Status status = CopyProfile("/dev/shm/x.cad", "/dev/shm/x.cad@before", {.label = "before", .pid = 4242});
@@ -23,6 +24,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "interposer/profile_format.h"
 
 namespace cadastre {
 
@@ -31,6 +33,10 @@ struct CopyOptions {
   bool is_snapshot = true;  // false: a copy of a finished profile, which stays what it is
   pid_t pid = 0;            // for the resident size; 0 = not known
   bool overwrite = false;
+  // Of a final copy of a profile that a dead process left:
+  bool saved = false;         // it is marked as saved
+  bool replaced = false;      // the process became another program
+  format::MemoryNote note{};  // put in if it has a time
 };
 
 absl::Status CopyProfile(const std::string& from, const std::string& to, const CopyOptions& options);

@@ -42,7 +42,8 @@ std::string NameOf(const std::string& path) {
 // A path that exists, or the live file of a PID.
 absl::StatusOr<ProfilePath> FindBase(const std::string& argument) {
   ProfilePath found;
-  if (Exists(argument)) {
+  // A run that goes on may have put snapshots beside a final profile that is not there yet.
+  if (Exists(argument) || (argument.find('/') != std::string::npos && !SnapshotsOf(argument).empty())) {
     found.path = found.base = argument;
     return found;
   }

@@ -9,29 +9,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "symbolizer/utf8.h"
 
 namespace cadastre {
 namespace {
 
 constexpr size_t kColumnGap = 2;
 constexpr size_t kMinShrunk = 8;
-
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
-// Length in bytes of the valid sequence at `at`; 0 = not valid UTF-8.
-size_t SequenceLength(absl::string_view text, size_t at) {
-  unsigned char lead = text[at];
-  size_t length = lead < 0x80                   ? 1
-                  : lead >= 0xC2 && lead < 0xE0 ? 2
-                  : lead >= 0xE0 && lead < 0xF0 ? 3
-                  : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (size_t i = 1; i < length; i++) {
-    if (!IsContinuation(text[at + i])) return 0;
-  }
-  return length;
-}
 
 char32_t CodePoint(absl::string_view sequence) {
   constexpr unsigned char kLeadBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
@@ -55,7 +39,7 @@ size_t SequenceWidth(absl::string_view sequence) {
 template <typename Visit>
 void ForEachCharacter(absl::string_view text, Visit visit) {
   for (size_t at = 0; at < text.size();) {
-    size_t length = std::max<size_t>(SequenceLength(text, at), 1);
+    size_t length = std::max<size_t>(Utf8Length(text, at), 1);
     if (!visit(at, length, SequenceWidth(text.substr(at, length)))) return;
     at += length;
   }
@@ -123,7 +107,7 @@ std::string SafeText(absl::string_view text) {
   std::string safe;
   safe.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
-    size_t length = SequenceLength(text, at);
+    size_t length = Utf8Length(text, at);
     unsigned char lead = text[at];
     // C1 controls (U+0080..U+009F, "\xC2\x80".."\xC2\x9F") move the cursor on some terminals as ESC does.
     bool control =

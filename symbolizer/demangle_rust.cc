@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "symbolizer/demangle.h"
+#include "symbolizer/utf8.h"
 
 namespace cadastre {
 namespace {
@@ -18,24 +19,6 @@ constexpr size_t kMaxNameBytes = 16 << 10;  // and a short symbol can unfold to 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-
-void AppendUtf8(uint32_t code, std::string* out) {
-  if (code < 0x80) {
-    *out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    *out += static_cast<char>(0xc0 | code >> 6);
-    *out += static_cast<char>(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    *out += static_cast<char>(0xe0 | code >> 12);
-    *out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    *out += static_cast<char>(0x80 | (code & 0x3f));
-  } else {
-    *out += static_cast<char>(0xf0 | code >> 18);
-    *out += static_cast<char>(0x80 | (code >> 12 & 0x3f));
-    *out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    *out += static_cast<char>(0x80 | (code & 0x3f));
-  }
-}
 
 // Bootstring of RFC 3492 with '_' for the delimiter, as RFC 2603 uses it.
 bool DecodePunycode(std::string_view text, std::string* out) {

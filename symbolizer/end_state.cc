@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "symbolizer/file_use.h"
 
 namespace cadastre {
 namespace {
@@ -144,6 +145,8 @@ EndDecision DecideEnd(const format::Header& header, const std::string& path) {
     if (mapped != Mapped::kNo) return {EndState::kRunning};
   }
   if (outcome.end == format::kEndExit) return {EndState::kExit};
+  // In another pid namespace the process table cannot be asked.
+  if (!SamePidNamespace(header) && FileUseOf(path) == FileUse::kWritten) return {EndState::kRunning};
   return {HasLaterImage(header, path) ? EndState::kExec : EndState::kLost};
 }
 

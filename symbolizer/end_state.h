@@ -2,10 +2,11 @@
 //
 // What a parent or watcher wrote into Header::outcome counts first. Else the process table: the same pid with the same
 // start time in our pid namespace that still maps this file is running; without the mapping it has become another
-// program (exec). Else what the target's own exit handler wrote; else, if a later profile of the same process lies
-// beside this one, it has become another program before it died; else the process is lost (SIGKILL, OOM kill, crash; or
-// an exec of a program that was not recorded). Errors: none; what cannot be read is taken as "not there".
-// Thread-safety: reads /proc; safe from any thread.
+// program (exec). In another pid namespace it runs if somebody can write to the file (file_use.h). Else what the
+// target's own exit handler wrote; else, if a later profile of the same process lies beside this one, it has become
+// another program before it died; else the process is lost (SIGKILL, OOM kill, crash; or an exec of a program that was
+// not recorded). Errors: none; what cannot be read is taken as "not there". Thread-safety: reads /proc; safe from any
+// thread.
 #ifndef CADASTRE_SYMBOLIZER_END_STATE_H_
 #define CADASTRE_SYMBOLIZER_END_STATE_H_
 

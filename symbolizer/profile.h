@@ -117,6 +117,14 @@ struct Pauses {
   uint64_t finished_ns = 0;  // length of the finished ones together
 };
 
+// How near to its limit the process was when somebody looked at it last.
+struct MemoryNote {
+  uint64_t used_bytes = 0, limit_bytes = 0;  // of the cgroup, or of the process; limit 0 = not known
+  uint64_t realtime_ns = 0;                  // when; 0 = never
+  bool is_of_cgroup = false;
+  uint32_t oom_kills = 0;  // in the cgroup since the process was first looked at
+};
+
 struct Profile {
   std::string path;
   uint32_t version = 0;
@@ -137,6 +145,9 @@ struct Profile {
   EndState end = EndState::kLost;
   int end_value = 0;  // exit status or signal
   bool end_status_known = false;
+  bool saved = false;    // somebody has reported it, and said where it lies
+  bool awaited = false;  // it ran under `cadastre run`, which means to save it
+  MemoryNote memory_note;
   bool is_snapshot = false;
   std::string label;
   uint64_t snapshot_begin_realtime_ns = 0, snapshot_end_realtime_ns = 0;

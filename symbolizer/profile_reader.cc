@@ -25,6 +25,7 @@
 #include "symbolizer/profile.h"
 #include "symbolizer/profile_bytes.h"
 #include "symbolizer/symbol_block.h"
+#include "symbolizer/utf8.h"
 
 namespace cadastre {
 namespace {
@@ -203,6 +204,10 @@ absl::Status ProfileReader::ReadHeader() {
   profile_.snapshot_end_realtime_ns = header_.snapshot_end_realtime_ns;
   profile_.rss_bytes = header_.snapshot_rss_bytes;
   profile_.peak_rss_bytes = header_.outcome.peak_rss_bytes;
+  profile_.saved = header_.outcome.saved != 0;
+  profile_.awaited = header_.outcome.awaited != 0;
+  const format::MemoryNote& note = header_.memory_note;
+  profile_.memory_note = {note.used_bytes, note.limit_bytes, note.realtime_ns, note.is_of_cgroup != 0, note.oom_kills};
   profile_.peak_total_bytes = header_.peak_total_bytes;
   profile_.peak_ns = header_.peak_ns;
   profile_.jvm.walker = header_.jvm.walker;
@@ -358,6 +363,8 @@ void ProfileReader::ReadSites() {
   });
   ForEachRecord<format::BufferRecord>(buffers, [&](uint64_t index, const format::BufferRecord& buffer) {
     format::SiteRecord site;
+    profile_.recorded_samples += buffer.samples;
+    profile_.recorded_frees += buffer.frees;
     profile_.losses.torn_records += ForEachPendingDelta(
         buffer,
         [&](uint32_t site_index) -> const format::SiteRecord* {
@@ -490,12 +497,12 @@ void ProfileReader::ReadStrings() {
     for (uint64_t frame : site.frames) {
       if (format::FrameTagOf(frame) != format::kFrameJava) continue;
       uint32_t index = format::JavaNameOf(frame);
-      if (seen.insert(index).second) profile_.java_names.emplace_back(index, StringAt(index));
+      if (seen.insert(index).second) profile_.java_names.emplace_back(index, FromModifiedUtf8(StringAt(index)));
     }
   }
   for (const LiveSample& sample : profile_.live) {
     if (sample.context == 0 || !seen.insert(sample.context).second) continue;
-    profile_.java_names.emplace_back(sample.context, StringAt(sample.context));
+    profile_.java_names.emplace_back(sample.context, FromModifiedUtf8(StringAt(sample.context)));
   }
   std::sort(profile_.java_names.begin(), profile_.java_names.end());
 }

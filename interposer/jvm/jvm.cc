@@ -87,7 +87,7 @@ class JavaFrames {
       case BlobKind::kNativeWrapper:
         return StepOverNativeWrapper(blob);
       case BlobKind::kContinuationStub:
-        return FinishFromHeap();
+        return named_ || !ReturnFromReplacedStub() ? FinishFromHeap() : JavaStep::kLeft;
       case BlobKind::kOther:
         return StepOverStub(blob);
     }
@@ -191,6 +191,29 @@ class JavaFrames {
       return false;
     }
     return Move(pc, at + 24, rbp, at);
+  }
+
+  // A virtual thread that has to wait for a monitor is put away while it is inside the VM: its frames are copied to the
+  // heap, and the VM will return to a continuation stub instead of the one that compiled code had called (OpenJDK 24,
+  // continuationFreezeThaw_x86.inline.hpp, patch_return_pc_with_preempt_stub). Below that place nothing has changed:
+  // the stub's frame ends with a return address behind a direct call of that stub, whose size it has.
+  __attribute__((noinline)) bool ReturnFromReplacedStub() {
+    constexpr uint64_t kMaxStubWords = 512;  // the largest have room for every register there is
+    constexpr uint64_t kCallBytes = 5;       // call rel32
+    for (uint64_t bytes = 16; bytes <= kMaxStubWords * 8; bytes += 8) {
+      uint64_t pc;
+      if (!memory_->Read(frame_->sp + bytes - 8, &pc)) return false;
+      if (!JvmIsCode(pc) || !JvmIsCode(pc - kCallBytes) || LoadField<uint8_t>(pc - kCallBytes, 0) != 0xe8) continue;
+      const uint64_t target = pc + static_cast<uint64_t>(static_cast<int64_t>(LoadField<int32_t>(pc - 4, 0)));
+      CodeBlob stub;
+      if (!JvmIsCode(target) || !FindCodeBlob(layout, target, &stub) || stub.kind != BlobKind::kOther ||
+          stub.frame_bytes != bytes) {
+        continue;
+      }
+      after_stub_ = true;
+      return ReturnFromFrame(bytes, true);
+    }
+    return false;
   }
 
   // False: the list is full.

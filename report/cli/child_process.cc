@@ -8,12 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace cadastre {
 namespace {
 
-constexpr int kPollMilliseconds = 250;
+constexpr int kPollMilliseconds = 250, kFirstTurnMilliseconds = 20, kTurnMilliseconds = 1000;
 
 // What reaches us and is meant for the program. SIGTSTP, SIGTTIN and SIGTTOU keep their default: the terminal stops the
 // whole group.
@@ -92,8 +94,12 @@ absl::Status ChildProcess::Start(const std::vector<std::string>& command, const 
   return absl::NotFoundError(absl::StrCat("cannot run ", command[0], ": ", strerror(error)));
 }
 
-bool ChildProcess::Reap() {
+bool ChildProcess::Reap(const std::function<void(pid_t)>& on_orphan) {
   for (;;) {
+    siginfo_t next{};
+    if (getpid() == 1 && waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) == 0 && next.si_pid > 0 &&
+        next.si_pid != pid_)
+      on_orphan(next.si_pid);
     int status = 0;
     rusage usage{};
     // As PID 1 every orphan is ours; otherwise only the child is waited for.
@@ -125,16 +131,19 @@ void ChildProcess::PassOn(int signal_descriptor) {
   }
 }
 
-void ChildProcess::Wait(const std::function<void()>& on_event, int event_descriptor) {
+void ChildProcess::Wait(const std::function<void()>& on_event, int event_descriptor,
+                        const std::function<void(pid_t)>& on_orphan) {
   sigset_t watched = WatchedSignals();
   int signals = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
+  const int longest = event_descriptor < 0 || signals < 0 ? kPollMilliseconds : kTurnMilliseconds;
+  int turn = kFirstTurnMilliseconds;
   for (;;) {
     pollfd polled[2] = {{signals, POLLIN, 0}, {event_descriptor, POLLIN, 0}};
-    bool watches = signals >= 0 && event_descriptor >= 0;
-    poll(polled, 2, watches ? -1 : kPollMilliseconds);
+    poll(polled, 2, turn);
+    turn = std::min(2 * turn, longest);
     if (signals >= 0) PassOn(signals);
-    if (event_descriptor < 0 || (polled[1].revents & POLLIN) != 0) on_event();
-    if (Reap()) break;
+    if (Reap(on_orphan)) break;
+    on_event();
   }
   if (signals >= 0) close(signals);
 }

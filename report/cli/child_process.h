@@ -10,7 +10,7 @@
 // Example:
 //   ChildProcess child(inherited);
 //   if (absl::Status status = child.Start(command, [](pid_t pid) { setenv("X", "1", 1); }); !status.ok()) ...
-//   child.Wait([&] { watch.Poll(); }, watch.descriptor());
+//   child.Wait([&] { watch.Poll(); }, watch.descriptor(), [](pid_t) {});
 //   return child.ExitStatus();
 #ifndef CADASTRE_REPORT_CLI_CHILD_PROCESS_H_
 #define CADASTRE_REPORT_CLI_CHILD_PROCESS_H_
@@ -44,9 +44,12 @@ class ChildProcess {
   absl::Status Start(const std::vector<std::string>& command, const std::function<void(pid_t)>& prepare,
                      const std::function<void(pid_t)>& on_fork);
 
-  // Waits for the end. Calls `on_event` whenever `event_descriptor` is readable, and at least four times a second if it
-  // is -1.
-  void Wait(const std::function<void()>& on_event, int event_descriptor);
+  // Waits for the end. Calls `on_event` whenever `event_descriptor` is readable, and now and then: often at first, then
+  // once a second, four times if the descriptor is -1. As PID 1, calls `on_orphan` for each other process that has
+  // ended, before it is reaped.
+  void Wait(
+      const std::function<void()>& on_event, int event_descriptor,
+      const std::function<void(pid_t)>& on_orphan = [](pid_t) {});
 
   pid_t pid() const { return pid_; }
   int wait_status() const { return wait_status_; }
@@ -55,7 +58,7 @@ class ChildProcess {
   int start_failure() const { return start_failure_; }  // 127 or 126 after a failed Start
 
  private:
-  bool Reap();  // true: the child has ended
+  bool Reap(const std::function<void(pid_t)>& on_orphan);  // true: the child has ended
   void PassOn(int signal_descriptor);
 
   pid_t pid_ = -1;

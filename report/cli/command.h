@@ -43,6 +43,7 @@ struct Invocation {
 
 void AddRunCommand(CLI::App& app, Invocation* invocation);
 void AddReportCommand(CLI::App& app, Invocation* invocation);
+void AddInstallCommand(CLI::App& app, Invocation* invocation);
 void AddListCommand(CLI::App& app, Invocation* invocation);
 void AddCheckCommand(CLI::App& app, Invocation* invocation);
 void AddSnapshotCommand(CLI::App& app, Invocation* invocation);
@@ -51,6 +52,7 @@ void AddPrintCommand(CLI::App& app, Invocation* invocation);
 void AddDoctorCommand(CLI::App& app, Invocation* invocation);
 void AddControlCommands(CLI::App& app, Invocation* invocation);  // pause, resume, set
 void AddRulesCommand(CLI::App& app, Invocation* invocation);
+void AddWatchCommand(CLI::App& app, Invocation* invocation);
 void AddRollupCommand(CLI::App& app, Invocation* invocation);
 
 // Prints "cadastre: MESSAGE" and returns kExitUnusable.

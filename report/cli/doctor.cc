@@ -89,6 +89,8 @@ std::string CheckDirectory(Doctor* doctor) {
   const char* options = getenv("CADASTRE_OPTIONS");
   std::string directory = OptionValue(options != nullptr ? options : "", "out");
   if (directory.empty()) directory = DefaultLiveDirectory();
+  std::string pattern;
+  directory = LiveDirectoryOf(directory, &pattern);
   struct statvfs space {};
   if (access(directory.c_str(), W_OK | X_OK) != 0 || statvfs(directory.c_str(), &space) != 0) {
     doctor->Bad("profiles", absl::StrCat(directory, " cannot be written to; name another with out="));

@@ -1,21 +1,18 @@
 // `cadastre list`: profiles and their snapshots.
-#include <dirent.h>
-#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/format.h"
 #include "report/json_writer.h"
-#include "report/output_file.h"
 #include "report/preload.h"
 #include "report/runtime_facts.h"
+#include "report/saved_profiles.h"
 
 namespace cadastre {
 namespace {
@@ -35,27 +32,11 @@ uint64_t UsedBytes(const std::string& path) {
   return stat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_blocks) * 512 : 0;
 }
 
-absl::StatusOr<std::vector<std::string>> ProfilesIn(const std::string& directory) {
-  DIR* listing = opendir(directory.c_str());
-  if (listing == nullptr) return ErrnoStatus(errno, "cannot list", directory);
-  std::vector<std::string> paths;
-  while (dirent* entry = readdir(listing)) {
-    std::string name = entry->d_name;
-    size_t at = name.find(".cad@");
-    if (absl::EndsWith(name, ".cad") || at != std::string::npos) {
-      paths.push_back(absl::StrCat(directory, absl::EndsWith(directory, "/") ? "" : "/", name));
-    }
-  }
-  closedir(listing);
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
 int List(const ListCommand& command) {
   std::vector<std::string> paths;
   std::string where = command.where.empty() ? DefaultLiveDirectory() : command.where;
   if (IsDirectory(where)) {
-    absl::StatusOr<std::vector<std::string>> found = ProfilesIn(where);
+    absl::StatusOr<std::vector<std::string>> found = ProfilesIn(where, true);
     if (!found.ok()) return Fail(found.status());
     paths = *found;
   } else {

@@ -64,6 +64,7 @@ int Main(int argc, char** argv, cadastre::Invocation* invocation) {
   });
   cadastre::AddRunCommand(app, invocation);
   cadastre::AddReportCommand(app, invocation);
+  cadastre::AddInstallCommand(app, invocation);
   cadastre::AddListCommand(app, invocation);
   cadastre::AddCheckCommand(app, invocation);
   cadastre::AddSnapshotCommand(app, invocation);
@@ -72,6 +73,7 @@ int Main(int argc, char** argv, cadastre::Invocation* invocation) {
   cadastre::AddDoctorCommand(app, invocation);
   cadastre::AddControlCommands(app, invocation);
   cadastre::AddRulesCommand(app, invocation);
+  cadastre::AddWatchCommand(app, invocation);
   cadastre::AddRollupCommand(app, invocation);
   app.add_subcommand("help", "help on a command");
   std::vector<std::string> arguments = TakeTarget(app, {argv + 1, argv + argc}, invocation);

@@ -69,8 +69,9 @@ void AddReportCommand(CLI::App& app, Invocation* invocation) {
       ->add_option("--by", options->by,
                    "module (default), team, library, site, thread or holder (who has it, not who created it)")
       ->check(OneOf(NamesOf(kGroups, GroupName)));
-  options->metric_option = command->add_option("--metric", options->metric, "live (default), allocated, count or peak")
-                               ->check(OneOf(NamesOf(kMetrics, MetricName)));
+  options->metric_option =
+      command->add_option("--metric", options->metric, "live (default), allocated, count, peak or mapped")
+          ->check(OneOf(NamesOf(kMetrics, MetricName)));
   command->add_option("--older-than", options->older_than, "rank by live memory older than this: 10m, 2h");
   command->add_option("--rules", options->rules, "owner rules (default: $CADASTRE_RULES, then ./owners.csv)");
   command->add_option("--top", options->top, "rows to print; JSON: sites (default: 10; JSON and CSV: all)")

@@ -27,6 +27,8 @@ constexpr int kScale = 20;
 constexpr int kScale = 1;
 #endif
 
+constexpr uint32_t kShard = 3, kOtherShard = 4;
+
 LiveSampleData Sample(uint64_t address, uint64_t size) { return {address, size, size * 2, 1, 2, 3}; }
 
 TEST_CASE("The table agrees with a map over many random inserts and removes") {
@@ -40,7 +42,7 @@ TEST_CASE("The table agrees with a map over many random inserts and removes") {
       if (truth.count(address) != 0) continue;
       bool had_old;
       LiveSampleData old;
-      REQUIRE(LiveInsert(Sample(address, step), &had_old, &old));
+      REQUIRE(LiveInsert(Sample(address, step), static_cast<uint32_t>(step), &had_old, &old));
       REQUIRE_FALSE(had_old);
       truth[address] = static_cast<uint64_t>(step);
       addresses.push_back(address);
@@ -51,16 +53,16 @@ TEST_CASE("The table agrees with a map over many random inserts and removes") {
       addresses.pop_back();
       REQUIRE(FilterMayContain(reinterpret_cast<void*>(address)));
       LiveSampleData removed;
-      REQUIRE(LiveRemove(address, &removed));
+      REQUIRE(LiveRemove(address, static_cast<uint32_t>(step), &removed));
       REQUIRE(removed.size == truth[address]);
       truth.erase(address);
-      REQUIRE_FALSE(LiveRemove(address, &removed));
+      REQUIRE_FALSE(LiveRemove(address, kShard, &removed));
     }
   }
   REQUIRE(LiveCount() == truth.size());
   for (uint64_t address : addresses) {
     LiveSampleData removed;
-    REQUIRE(LiveRemove(address, &removed));
+    REQUIRE(LiveRemove(address, kShard, &removed));
   }
   REQUIRE(LiveCount() == 0);
   // Counters that never stuck are back at zero.
@@ -71,14 +73,14 @@ TEST_CASE("A second block at a recorded address replaces the first and says so")
   OpenTestProfile();
   bool had_old;
   LiveSampleData old;
-  REQUIRE(LiveInsert(Sample(0x1000, 5), &had_old, &old));
-  REQUIRE(LiveInsert(Sample(0x1000, 6), &had_old, &old));
+  REQUIRE(LiveInsert(Sample(0x1000, 5), kShard, &had_old, &old));
+  REQUIRE(LiveInsert(Sample(0x1000, 6), kShard, &had_old, &old));
   REQUIRE(had_old);
   REQUIRE(old.size == 5);
   LiveSampleData removed;
-  REQUIRE(LiveRemove(0x1000, &removed));
+  REQUIRE(LiveRemove(0x1000, kShard, &removed));
   REQUIRE(removed.size == 6);
-  REQUIRE_FALSE(LiveRemove(0x1000, &removed));
+  REQUIRE_FALSE(LiveRemove(0x1000, kShard, &removed));
 }
 
 TEST_CASE("A full table refuses, and has room again after a remove") {
@@ -87,12 +89,31 @@ TEST_CASE("A full table refuses, and has room again after a remove") {
   bool had_old;
   LiveSampleData old;
   const uint64_t base = 0x500000000000;
-  while (LiveInsert(Sample(base + inserted * 32ull, 1), &had_old, &old)) inserted++;
+  while (LiveInsert(Sample(base + inserted * 32ull, 1), kShard, &had_old, &old)) inserted++;
   REQUIRE(inserted > g_profile.live_capacity * 9 / 10);
   LiveSampleData removed;
-  REQUIRE(LiveRemove(base, &removed));
-  REQUIRE(LiveInsert(Sample(base, 1), &had_old, &old));
-  for (uint32_t i = 0; i < inserted; i++) REQUIRE(LiveRemove(base + i * 32ull, &removed));
+  REQUIRE(LiveRemove(base, kOtherShard, &removed));
+  REQUIRE(LiveInsert(Sample(base, 1), kShard, &had_old, &old));
+  for (uint32_t i = 0; i < inserted; i++) REQUIRE(LiveRemove(base + i * 32ull, kShard, &removed));
+  REQUIRE(LiveCount() == 0);
+}
+
+TEST_CASE("Blocks at any regular distance from each other find room, and are found") {
+  OpenTestProfile();
+  for (int shift = 4; shift < 32; shift++) {
+    const uint32_t count = 20000 / kScale;
+    for (uint32_t i = 1; i <= count; i++) {
+      bool had_old;
+      LiveSampleData old;
+      REQUIRE(LiveInsert(Sample((static_cast<uint64_t>(i) << shift) + 16, i), kShard, &had_old, &old));
+      REQUIRE_FALSE(had_old);
+    }
+    for (uint32_t i = 1; i <= count; i++) {
+      LiveSampleData removed;
+      REQUIRE(LiveRemove((static_cast<uint64_t>(i) << shift) + 16, kShard, &removed));
+      REQUIRE(removed.size == i);
+    }
+  }
   REQUIRE(LiveCount() == 0);
 }
 
@@ -101,9 +122,9 @@ TEST_CASE("Threads that hand blocks to each other lose none and find none twice"
   constexpr int kThreads = 4, kBlocks = 20000 / kScale;
   std::vector<std::atomic<uint64_t>> mailbox(64);
   std::atomic<uint64_t> inserted{0}, removed_count{0}, failures{0};
-  auto remove = [&](uint64_t address) {
+  auto remove = [&](uint64_t address, uint32_t shard) {
     LiveSampleData removed;
-    if (!LiveRemove(address, &removed) || removed.address != address) failures++;
+    if (!LiveRemove(address, shard, &removed) || removed.address != address) failures++;
     removed_count++;
   };
   std::vector<std::thread> threads;
@@ -114,16 +135,16 @@ TEST_CASE("Threads that hand blocks to each other lose none and find none twice"
         uint64_t address = (static_cast<uint64_t>(t + 1) << 40) + i * 16;
         bool had_old;
         LiveSampleData old;
-        if (!LiveInsert(Sample(address, i), &had_old, &old) || had_old) failures++;
+        if (!LiveInsert(Sample(address, i), static_cast<uint32_t>(t), &had_old, &old) || had_old) failures++;
         inserted++;
         uint64_t other = mailbox[random() % mailbox.size()].exchange(address);
-        if (other != 0) remove(other);
+        if (other != 0) remove(other, static_cast<uint32_t>(t));
       }
     });
   }
   for (auto& thread : threads) thread.join();
   for (auto& box : mailbox) {
-    if (uint64_t address = box.exchange(0)) remove(address);
+    if (uint64_t address = box.exchange(0)) remove(address, kShard);
   }
   REQUIRE(failures == 0);
   REQUIRE(inserted == removed_count);

@@ -56,14 +56,14 @@ bool Insert(uint64_t address, uint64_t size, uint64_t interval, uint32_t site) {
   const uint64_t weight = SampleWeight(size, interval);
   bool had_old;
   LiveSampleData old;
-  if (!LiveInsert({address, size, weight, 1, site, 1}, &had_old, &old)) return false;
+  if (!LiveInsert({address, size, weight, 1, site, 1}, site, &had_old, &old)) return false;
   SiteLiveAdded(site, weight, 1);
   return true;
 }
 
 void Remove(uint64_t address) {
   LiveSampleData removed;
-  if (LiveRemove(address, &removed)) SiteLiveRemoved(removed.site, removed.weight);
+  if (LiveRemove(address, static_cast<uint32_t>(address >> 4), &removed)) SiteLiveRemoved(removed.site, removed.weight);
 }
 
 TEST_CASE("Thinned samples are what sampling at the new interval would have given: unbiased, with an honest error") {

@@ -47,6 +47,40 @@ TEST_CASE("Every option of the table is understood") {
   CHECK(o.for_pid == 12);
 }
 
+TEST_CASE("The place of the live file may be a pattern") {
+  const OutputNames names = {"java", "pay 7/f,9@c", 42, 1700000000};
+  auto expand = [&](const char* text, size_t capacity = 256) {
+    static char to[256];
+    const char* first;
+    return ExpandOutput(text, names, to, capacity, &first)
+               ? std::string(to) + "|" + std::to_string(first == nullptr ? -1 : first - to)
+               : std::string("none");
+  };
+  CHECK(expand("/cad") == "/cad|-1");
+  CHECK(expand("/cad/%e/%p-%t.cad") == "/cad/java/42-1700000000.cad|5");
+  CHECK(expand("/cad/%h") == "/cad/pay_7_f_9_c|5");  // a name leads nowhere and ends no option
+  CHECK(expand("100%%") == "100%|3");
+  CHECK(expand("/cad/%") == "none");
+  CHECK(expand("/cad/%x") == "none");
+  CHECK(expand("/cad/%e", 9) == "none");
+  CHECK(expand("/cad/%e", 10) == "/cad/java|5");
+  CHECK(Parse("out=/a/%p%t%h%e%%").out == std::string("/a/%p%t%h%e%%"));
+  for (const char* bad : {"out=/a/%", "out=/a/%x", "out=/a/%%%"}) {
+    Parse(bad);
+    CHECK(warnings.size() == 1);
+  }
+  char directory[64], name[64];
+  auto split = [&](const char* text) {
+    SplitOutput(text, directory, sizeof(directory), name, sizeof(name));
+    return std::string(directory) + "|" + name;
+  };
+  CHECK(split("/cad/x.cad") == "/cad|x.cad");
+  CHECK(split("/x.cad") == "/|x.cad");
+  CHECK(split("x.cad") == ".|x.cad");
+  CHECK(split("/cad/x") == "/cad/x|");
+  CHECK(split("/cad.cad/x") == "/cad.cad/x|");
+}
+
 TEST_CASE("What is not understood is one warning each, and the default stays") {
   const Options o = Parse(
       "intervall=1,interval=,interval=-5,interval=12x,=,x,memory=1,mode=999,name=../etc,label=nocolon,start=,,seed=1z");

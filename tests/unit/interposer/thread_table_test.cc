@@ -87,7 +87,7 @@ TEST_CASE("A record that is given back is used again") {
     CHECK(g_profile.threads[index].state == format::kFree);
   }
   CHECK(seen.count(0) == 0);
-  CHECK(seen.size() < g_profile.thread_capacity / 2);
+  CHECK(seen.size() < g_profile.thread_capacity / 2);  // 165 or so before it, and a few
 }
 
 TEST_CASE("What has ended is marked when it is asked for") {
@@ -138,15 +138,17 @@ TEST_CASE("A full table is counted, and the thread has no record") {
   Open();
   ThreadState main{};
   const uint64_t before = g_profile.header->counters.threads_full;
-  uint32_t index = 1;
-  for (uint32_t i = 0; i <= g_profile.thread_capacity && index != 0; i++) index = ThreadRecordPrepare(main, kSite, 1);
-  CHECK(index == 0);
-  CHECK(g_profile.header->counters.threads_full == before + 1);
+  // A look may pass by a record that is free, so that more than one thread goes without before all are taken.
+  uint32_t without = 0;
+  for (uint32_t i = 0; i <= g_profile.thread_capacity * 4; i++)
+    without += ThreadRecordPrepare(main, kSite, 1) == 0 ? 1 : 0;
+  CHECK(without > g_profile.thread_capacity);
+  CHECK(g_profile.header->counters.threads_full == before + without);
   ThreadState late{};
   ThreadRecordKeep(&late, 1);
   ThreadRecordKeep(&late, 1);
   CHECK(late.thread == 0);
-  CHECK(g_profile.header->counters.threads_full == before + 2);  // once a thread
+  CHECK(g_profile.header->counters.threads_full == before + without + 1);  // once a thread
 }
 
 }  // namespace

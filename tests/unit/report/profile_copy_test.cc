@@ -80,17 +80,52 @@ TEST_CASE("A final copy stays the profile that it was", "[profile_copy]") {
   CHECK(profile->end == EndState::kExit);
 }
 
-TEST_CASE("Holes are not filled", "[profile_copy]") {
+TEST_CASE("A copy is as long as what is used, and its holes are not filled", "[profile_copy]") {
   Folder folder;
   std::string live = folder / "a.cad", copy = folder / "b.cad";
-  testing::ProfileBuilder builder = SmallProfile(10);
+  testing::ProfileBuilder builder = SmallProfile(1000);
   builder.set_spare_pages(4096);  // 16 MiB for each region
   REQUIRE(builder.WriteTo(live));
+  REQUIRE(std::filesystem::file_size(live) > (64 << 20));
   REQUIRE(CopyProfile(live, copy, {.label = "x"}).ok());
+  CHECK(std::filesystem::file_size(copy) < (1 << 20));
   struct stat status;
   REQUIRE(stat(copy.c_str(), &status) == 0);
-  CHECK(status.st_size > (64 << 20));
   CHECK(status.st_blocks * 512 < (1 << 20));
+  auto original = ReadProfile(live), packed = ReadProfile(copy);
+  REQUIRE(packed.ok());
+  CHECK(packed->incomplete == "");
+  CHECK(packed->warnings == original->warnings);
+  CHECK(packed->memory_bytes == original->memory_bytes);
+  REQUIRE(packed->live.size() == 1000);
+  CHECK(packed->live[999].address == original->live[999].address);
+  REQUIRE(packed->sites.size() == original->sites.size());
+  CHECK(packed->sites[0].frames == original->sites[0].frames);
+  CHECK(packed->libraries.at(1).path == original->libraries.at(1).path);
+  // A copy of a copy changes nothing more.
+  REQUIRE(CopyProfile(copy, folder / "c.cad", {.is_snapshot = false}).ok());
+  CHECK(std::filesystem::file_size(folder / "c.cad") <= std::filesystem::file_size(copy));
+}
+
+TEST_CASE("A file that is cut, or whose regions lie over each other, is copied as it is", "[profile_copy]") {
+  Folder folder;
+  std::string live = folder / "a.cad", copy = folder / "b.cad";
+  testing::ProfileBuilder builder = SmallProfile(100);
+  REQUIRE(builder.WriteTo(live));
+  std::filesystem::resize_file(live, std::filesystem::file_size(live) - 4096);
+  REQUIRE(CopyProfile(live, copy, {.is_snapshot = false}).ok());
+  CHECK(std::filesystem::file_size(live) == std::filesystem::file_size(copy));
+  CHECK(ReadProfile(copy)->incomplete == ReadProfile(live)->incomplete);
+  CHECK(ReadProfile(copy)->incomplete != "");
+  REQUIRE(builder.WriteTo(live));
+  const int descriptor = open(live.c_str(), O_RDWR);
+  format::Header header;
+  REQUIRE(pread(descriptor, &header, sizeof(header), 0) == sizeof(header));
+  header.regions[format::kRegionSites].offset = header.regions[format::kRegionFrames].offset;
+  REQUIRE(pwrite(descriptor, &header, sizeof(header), 0) == sizeof(header));
+  close(descriptor);
+  REQUIRE(CopyProfile(live, copy, {.is_snapshot = false, .overwrite = true}).ok());
+  CHECK(std::filesystem::file_size(live) == std::filesystem::file_size(copy));
 }
 
 TEST_CASE("A taken name is refused, and nothing is left beside it", "[profile_copy]") {

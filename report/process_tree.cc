@@ -1,0 +1,82 @@
+#include "report/process_tree.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "report/process_info.h"
+
+namespace cadastre {
+namespace {
+
+constexpr size_t kNamesShown = 6;
+
+// Children of all threads of a process (CONFIG_PROC_CHILDREN).
+std::vector<pid_t> ChildrenOf(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string tasks = absl::StrCat("/proc/", pid, "/task");
+  DIR* listing = opendir(tasks.c_str());
+  if (listing == nullptr) return children;
+  while (dirent* entry = readdir(listing)) {
+    if (entry->d_name[0] == '.') continue;
+    const std::string text = ReadWholeFile(absl::StrCat(tasks, "/", entry->d_name, "/children"));
+    for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+      int child = 0;
+      if (absl::SimpleAtoi(word, &child)) children.push_back(child);
+    }
+  }
+  closedir(listing);
+  return children;
+}
+
+}  // namespace
+
+void ProcessTree::Note(pid_t pid) {
+  const uint64_t ticks = StartTicksOf(pid);
+  std::string name = ticks != 0 ? ProgramOf(pid) : "";
+  // Ours before its exec: a program of this moment only.
+  if (name.empty() || name == "cadastre") return;
+  known_[pid] = ticks;
+  seen_.insert({pid, ticks, std::move(name)});
+}
+
+void ProcessTree::Descend(pid_t pid, std::set<pid_t>* visited) {
+  if (!visited->insert(pid).second) return;
+  Note(pid);
+  for (pid_t child : ChildrenOf(pid)) Descend(child, visited);
+}
+
+void ProcessTree::Look() {
+  std::erase_if(known_, [](const auto& entry) { return StartTicksOf(entry.first) != entry.second; });
+  std::set<pid_t> visited;
+  const std::map<pid_t, uint64_t> known = known_;
+  Descend(root_, &visited);
+  for (const auto& [pid, ticks] : known) Descend(pid, &visited);
+}
+
+std::string NotRecordedText(const std::set<SeenProgram>& seen,
+                            const std::set<std::pair<pid_t, std::string>>& recorded) {
+  std::map<std::string, size_t> names;
+  size_t count = 0;
+  for (const SeenProgram& program : seen) {
+    if (recorded.contains({program.pid, program.name})) continue;
+    names[program.name]++;
+    count++;
+  }
+  if (count == 0) return "";
+  std::vector<std::pair<std::string, size_t>> sorted(names.begin(), names.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text = absl::StrCat(count, count == 1 ? " process" : " processes", " not recorded: ");
+  for (size_t i = 0; i < sorted.size() && i < kNamesShown; i++) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", sorted[i].first);
+    if (sorted[i].second > 1) absl::StrAppend(&text, " (", sorted[i].second, ")");
+  }
+  if (sorted.size() > kNamesShown) absl::StrAppend(&text, " and ", sorted.size() - kNamesShown, " more names");
+  return text;
+}
+
+}  // namespace cadastre
