@@ -10,11 +10,11 @@ enum { kBlocks = 100 };
 
 void keep(void* block);  // until the end
 void free_kept(void);
-void* site_hazard(void);         // 1,201 bytes
-void site_volume(void);          // blocks that go at once, enough for a sample at 512 KiB, whatever the seed
-void churn(int count);           // the same with reallocations
-void* churn_thread(void*);       // 2,000 of these, as a thread
-void fail(const char* what);     // says so with errno, and ends the program
+void* site_hazard(void);      // 1,201 bytes
+void site_volume(void);       // blocks that go at once, enough for a sample at 512 KiB, whatever the seed
+void churn(int count);        // the same with reallocations
+void* churn_thread(void*);    // 2,000 of these, as a thread
+void fail(const char* what);  // says so with errno, and ends the program
 
 // hazards_threads.c
 void thread_destructors(char** arguments);
