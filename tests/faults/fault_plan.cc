@@ -8,7 +8,6 @@
 // The plan is read from /proc/self/environ, because libc's environ is not set before other libraries' constructors run.
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,13 +25,24 @@ Plan plan;
 int is_read;  // 0 not yet, 1 by somebody right now, 2 done
 long calls;
 
-void Parse(const char* value) {
-  char* end;
-  plan.number = strtol(value, &end, 10);
-  plan.nth = strtol(end + 1, &end, 10);
-  plan.and_later = *end == '+';
-  plan.error = strtol(end + 1 + plan.and_later, &end, 10);
-  strncpy(plan.marker, end + 1, sizeof(plan.marker) - 1);
+// Not strtol: the first call may come while the loader relocates, when libc has no locale yet.
+long Number(const char** at) {
+  long value = 0;
+  for (; **at >= '0' && **at <= '9'; (*at)++) value = value * 10 + (**at - '0');
+  return value;
+}
+
+void Parse(const char* at) {
+  plan.number = Number(&at);
+  if (*at++ != ':') return;
+  const long nth = Number(&at);
+  plan.and_later = *at == '+';
+  at += plan.and_later;
+  if (*at++ != ':') return;
+  plan.error = Number(&at);
+  if (*at++ != ':') return;
+  strncpy(plan.marker, at, sizeof(plan.marker) - 1);
+  plan.nth = nth;
 }
 
 void ReadPlan() {

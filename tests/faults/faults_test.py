@@ -133,7 +133,7 @@ class Faults:
         except AssertionError as hang:
             self.problem(f"{what}: {hang}")
             return True
-        if hit:
+        if hit or recorded[0] != bare[0]:  # a program that dies before its fault has not come through
             self.compare(what, bare, recorded)
         return hit
 

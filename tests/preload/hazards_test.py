@@ -182,9 +182,7 @@ class Limits(Hazard):
             self.skipTest("no JDK 21 or later")
         classes = os.path.join(self.scratch, "classes")
         os.mkdir(classes)
-        with open(os.path.join(classes, "Waiting.java"), "w", encoding="utf-8") as file:
-            file.write(WAITING)
-        subprocess.run([f"{homes[-1]}/bin/javac", "-d", classes, os.path.join(classes, "Waiting.java")], check=True,
+        subprocess.run([f"{homes[-1]}/bin/javac", "-d", classes, os.path.join(here, "Waiting.java")], check=True,
                        env=target.clean_environment())
         outcome = self.same([jail, f"{homes[-1]}/bin/java", *programs.SMALL_HEAP, "-cp", classes, "Waiting"])
         self.assertEqual(outcome.status, 0, outcome)
@@ -357,34 +355,6 @@ class Loader(Hazard):
             with self.subTest(command=command):
                 self.same(command, normalise=places)
         self.same([self.file("hazards_target"), "nothing"], environment={"LD_TRACE_LOADED_OBJECTS": "1"}, normalise=places)
-
-
-WAITING = r"""
-import java.util.concurrent.*;
-import java.util.zip.Deflater;
-
-public class Waiting {
-  static final SynchronousQueue<Integer> queue = new SynchronousQueue<>();
-  static final ConcurrentLinkedQueue<Deflater> kept = new ConcurrentLinkedQueue<>();
-  static void afterAWait() throws Exception {
-    for (int i = 0; i < 20; i++) {
-      queue.take();
-      kept.add(new Deflater(i % 10));
-    }
-  }
-  static void whole() throws Exception { afterAWait(); }
-  public static void main(String[] arguments) throws Exception {
-    Thread virtual = Thread.ofVirtual().start(() -> { try { whole(); } catch (Exception e) { throw new RuntimeException(e); } });
-    for (int i = 0; i < 20; i++) queue.put(i);
-    virtual.join();
-    Thread named = new Thread(() -> { for (int i = 0; i < 20; i++) kept.add(new Deflater(i % 10)); },
-                              "a thread with a name of more than fifteen characters");
-    named.start();
-    named.join();
-    System.out.println(kept.size());
-  }
-}
-"""
 
 
 def main():
