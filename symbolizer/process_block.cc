@@ -56,9 +56,9 @@ std::string WriteProcessBlock(const ProcessMemory& memory) {
   NumberedStrings strings;
   std::string body;
   auto text = [&](const std::string& value) { PutVarint(strings.Number(value), &body); };
-  for (uint64_t value : {memory.taken_realtime_ns, static_cast<uint64_t>(memory.pid), memory.page_table_bytes, memory.status_rss_bytes,
-                         memory.cgroup.current_bytes, memory.cgroup.limit_bytes, memory.cgroup.inactive_file_bytes,
-                         memory.cgroup.anonymous_bytes, memory.cgroup.file_bytes}) {
+  for (uint64_t value : {memory.taken_realtime_ns, static_cast<uint64_t>(memory.pid), memory.page_table_bytes,
+                         memory.status_rss_bytes, memory.cgroup.current_bytes, memory.cgroup.limit_bytes,
+                         memory.cgroup.inactive_file_bytes, memory.cgroup.anonymous_bytes, memory.cgroup.file_bytes}) {
     PutVarint(value, &body);
   }
   for (const std::string* value : {&memory.exe, &memory.nmt, &memory.nmt_level}) text(*value);

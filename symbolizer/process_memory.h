@@ -30,11 +30,11 @@ struct MemoryArea {
 
 // What a look into the process's own memory says a range is for.
 enum class KnownUse : uint32_t {
-  kJavaHeap = 0,      // CollectedHeap's reservation
-  kCodeCache = 1,     // CodeCache's bounds
-  kAllocator = 2,     // glibc: an arena's heap, or the chunk of a big block, by their headers
-  kThreadStack = 3,   // a thread's stack pointer lies in this area; `tid` says whose
-  kNmt = 4,           // `text` is the category that HotSpot's native memory tracking names
+  kJavaHeap = 0,     // CollectedHeap's reservation
+  kCodeCache = 1,    // CodeCache's bounds
+  kAllocator = 2,    // glibc: an arena's heap, or the chunk of a big block, by their headers
+  kThreadStack = 3,  // a thread's stack pointer lies in this area; `tid` says whose
+  kNmt = 4,          // `text` is the category that HotSpot's native memory tracking names
 };
 
 struct KnownRange {
@@ -59,9 +59,9 @@ struct ProcessMemory {
   uint64_t taken_realtime_ns = 0;
   uint32_t pid = 0;
   std::string exe;
-  std::vector<MemoryArea> areas;       // in order of address
+  std::vector<MemoryArea> areas;      // in order of address
   std::vector<MemoryRange> resident;  // in order, apart: pages of areas with pages_known
-  std::vector<KnownRange> known;       // in order of `start`
+  std::vector<KnownRange> known;      // in order of `start`
   std::vector<LiveThread> threads;
   CgroupMemory cgroup;
   uint64_t status_rss_bytes = 0;  // VmRSS, read after the areas

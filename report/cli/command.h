@@ -52,6 +52,7 @@ void AddDoctorCommand(CLI::App& app, Invocation* invocation);
 void AddControlCommands(CLI::App& app, Invocation* invocation);  // pause, resume, set
 void AddRulesCommand(CLI::App& app, Invocation* invocation);
 void AddRollupCommand(CLI::App& app, Invocation* invocation);
+void AddRssCommand(CLI::App& app, Invocation* invocation);
 
 // Prints "cadastre: MESSAGE" and returns kExitUnusable.
 int Fail(const absl::Status& status);
