@@ -226,11 +226,13 @@ ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_
   header->header_bytes = sizeof(Header);
   header->file_bytes = bytes;
   header->memory_bytes = bytes;
+  NoteOwnMemoryIn(header->own_memory);
   FillView(header);
   return {nullptr, 0};
 }
 
 void ProfileDiscard(const char* path) {
+  NoteOwnMemoryIn(nullptr);
   if (base != nullptr) RawSyscall(SYS_munmap, reinterpret_cast<long>(base), static_cast<long>(mapped_bytes));
   base = nullptr;
   g_profile = {};

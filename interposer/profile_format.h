@@ -53,6 +53,7 @@ enum RegionKind : uint32_t {
   kRegionMappings = 7,
   kRegionCount = 8,      // what the interposer writes
   kRegionSymbols = 8,    // appended by `cadastre symbolize`; its bytes are defined in symbolizer/symbol_block.h
+  kRegionProcess = 9,    // appended to a snapshot: the process at that moment; defined in symbolizer/process_block.h
   kRegionCapacity = 16,  // room in the header for regions of later versions
 };
 
@@ -391,6 +392,14 @@ enum WalkerState : uint32_t {
   kWalkerUnusable = 2,  // a JVM, but JvmFacts::missing is not in its tables: native frames only
 };
 
+// Anonymous memory of the interposer's own, in the order in which it was reserved. bytes == 0: none.
+struct OwnMemory {
+  uint64_t start;
+  uint64_t bytes;
+};
+static_assert(sizeof(OwnMemory) == 16);
+inline constexpr uint32_t kOwnMemoryRanges = 64;
+
 // The JVM in the process, if there is one.
 struct JvmFacts {
   uint32_t walker;     // WalkerState; written last
@@ -458,7 +467,8 @@ struct Header {
   ControlLog control_log;
   JvmFacts jvm;
   MemoryNote memory_note;
-  uint8_t padding[4096 - 1088];
+  OwnMemory own_memory[kOwnMemoryRanges];
+  uint8_t padding[4096 - 2112];
 };
 static_assert(sizeof(Header) == 4096);
 

@@ -15,6 +15,7 @@
 #include "interposer/mapping_map.h"
 #include "interposer/mapping_queue.h"
 #include "interposer/optional_entries.h"
+#include "interposer/private_memory.h"
 #include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_retention.h"
@@ -120,6 +121,7 @@ void SayComplaints() {
 void MakeAlivePage() {
   long page = RawSyscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (IsSyscallError(page)) return;
+  NoteOwnMemory(static_cast<uint64_t>(page), 4096);
   wipe_works = RawSyscall(SYS_madvise, page, 4096, MADV_WIPEONFORK) == 0;
   alive_page = reinterpret_cast<uint32_t*>(page);
   *alive_page = 1;

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "interposer/private_memory.h"
 #include "interposer/raw_syscall.h"
 
 namespace cadastre {
@@ -18,6 +19,7 @@ void WordCache::Grow(Table* old_table) {
     long memory = RawSyscall(SYS_mmap, 0, static_cast<long>(TableBytes(entries)), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!IsSyscallError(memory)) {
+      NoteOwnMemory(static_cast<uint64_t>(memory), TableBytes(entries));
       auto* table = reinterpret_cast<Table*>(memory);
       table->shift = 64 - static_cast<uint64_t>(__builtin_ctzll(entries));
       table->capacity = entries;

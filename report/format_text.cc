@@ -124,7 +124,9 @@ class TextFormat {
 
   void TotalsLine() {
     std::vector<std::string> parts;
-    if (profile_.rss_bytes > 0) {
+    if (!report_.rss_summary.empty()) {
+      out_ += JoinParts(absl::StrSplit(report_.rss_summary, " · "));
+    } else if (profile_.rss_bytes > 0) {
       parts.push_back(
           absl::StrCat("RSS ", FormatBytes(static_cast<double>(profile_.rss_bytes)),
                        profile_.is_snapshot ? absl::StrCat(" at ", Clock(profile_.snapshot_begin_realtime_ns)) : ""));

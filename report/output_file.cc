@@ -65,4 +65,16 @@ absl::Status OutputFile::Commit(Overwrite overwrite) {
   return absl::OkStatus();
 }
 
+absl::Status WriteOutputFile(const std::string& path, const std::string& text) {
+  absl::StatusOr<OutputFile> out = OutputFile::Create(path);
+  if (!out.ok()) return out.status();
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t put = write(out->descriptor(), text.data() + at, text.size() - at);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return ErrnoStatus(put < 0 ? errno : ENOSPC, "cannot write", path);
+    at += static_cast<size_t>(put);
+  }
+  return out->Commit(OutputFile::kOverwrite);
+}
+
 }  // namespace cadastre

@@ -38,6 +38,9 @@ class OutputFile {
   int descriptor_;
 };
 
+// A whole file of text, replacing one of that name.
+absl::Status WriteOutputFile(const std::string& path, const std::string& text);
+
 // "OPERATION PATH: No such file or directory" from errno.
 absl::Status ErrnoStatus(int error, const std::string& operation, const std::string& path);
 

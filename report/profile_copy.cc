@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "report/output_file.h"
 #include "report/process_info.h"
 #include "report/profile_path.h"
+#include "symbolizer/process_block.h"
 
 namespace cadastre {
 namespace {
@@ -23,6 +25,7 @@ constexpr int kLiveReads = 4;  // a record that is reused faster than that is bu
 constexpr int kBufferReads = 16;
 constexpr uint64_t kChunkBytes = 1 << 20;
 constexpr uint64_t kSlackBytes = 64 * 1024;  // 585 sites; a hole as long as none is written
+constexpr size_t kThreadsAtOnce = 4096;
 constexpr char kZeroPage[format::kPageBytes] = {};
 
 uint64_t Now() {
@@ -61,6 +64,8 @@ bool WriteFully(int descriptor, const void* from, uint64_t bytes, uint64_t offse
   return true;
 }
 
+uint64_t PageUp(uint64_t bytes) { return (bytes + format::kPageBytes - 1) / format::kPageBytes * format::kPageBytes; }
+
 class Copier {
  public:
   Copier(int from, int to, const std::string& from_name, const std::string& to_name)
@@ -84,6 +89,14 @@ class Copier {
     if (absl::Status copied = packs_ ? CopyOtherRegions() : CopyRest(); !copied.ok()) return copied;
     if (!packs_) end_ = file_bytes_;
     if (ftruncate(to_, static_cast<off_t>(end_)) != 0) return WriteError();
+    if (!ReadFully(from_, &header_, sizeof(header_), 0)) return ReadError();
+    if (packs_) {
+      std::copy(std::begin(placed_), std::end(placed_), header_.regions);
+      header_.file_bytes = end_;
+    }
+    if (options.is_snapshot && options.pid > 0) {
+      if (absl::Status written = WriteProcess(options); !written.ok()) return written;
+    }
     return WriteHeader(options, begin);
   }
 
@@ -299,12 +312,49 @@ class Copier {
     return at < file_bytes_ ? CopyRange(at, file_bytes_) : absl::OkStatus();
   }
 
-  absl::Status WriteHeader(const CopyOptions& options, uint64_t begin) {
-    if (!ReadFully(from_, &header_, sizeof(header_), 0)) return ReadError();
-    if (packs_) {
-      std::copy(std::begin(placed_), std::end(placed_), header_.regions);
-      header_.file_bytes = end_;
+  // Who cannot be looked at (another user's process) is copied without.
+  absl::Status WriteProcess(const CopyOptions& options) {
+    absl::StatusOr<ProcessMemory> memory = CollectProcessMemory(options.pid, {.nmt = options.nmt});
+    if (!memory.ok()) return absl::OkStatus();
+    if (absl::Status marked = MarkEndedThreads(*memory); !marked.ok()) return marked;
+    const std::string block = WriteProcessBlock(*memory);
+    format::Region& region = header_.regions[format::kRegionProcess];
+    region.offset = PageUp(end_);
+    region.bytes = PageUp(block.size());
+    region.record_bytes = 1;
+    // What lies between is not there: a region of no bytes.
+    for (uint32_t kind = header_.region_count; kind < format::kRegionProcess; kind++)
+      header_.regions[kind] = {sizeof(header_), 0, 0, 0};
+    header_.region_count = std::max<uint32_t>(header_.region_count, format::kRegionProcess + 1);
+    header_.file_bytes = region.offset + region.bytes;
+    if (ftruncate(to_, static_cast<off_t>(header_.file_bytes)) != 0) return WriteError();
+    return WriteFully(to_, block.data(), block.size(), region.offset) ? absl::OkStatus() : WriteError();
+  }
+
+  // The target notices it only now and then.
+  absl::Status MarkEndedThreads(const ProcessMemory& memory) {
+    std::set<uint32_t> tids;
+    for (const LiveThread& thread : memory.threads) tids.insert(thread.tid);
+    if (tids.empty()) return absl::OkStatus();
+    const format::Region region = header_.regions[format::kRegionThreads];
+    std::vector<format::ThreadRecord> records(kThreadsAtOnce);
+    const uint64_t end = std::min(region.offset + region.bytes, end_);
+    for (uint64_t offset = region.offset; offset < end; offset += kThreadsAtOnce * sizeof(format::ThreadRecord)) {
+      records.resize(std::min<uint64_t>(kThreadsAtOnce, (end - offset) / sizeof(format::ThreadRecord)));
+      if (!ReadFully(to_, records.data(), records.size() * sizeof(format::ThreadRecord), offset)) return WriteError();
+      for (size_t i = 0; i < records.size(); i++) {
+        format::ThreadRecord& record = records[i];
+        if (record.state != format::kReady || record.tid == 0 || tids.contains(record.tid) ||
+            (record.flags & format::kThreadEnded) != 0)
+          continue;
+        record.flags |= format::kThreadEnded;
+        if (!WriteFully(to_, &record, sizeof(record), offset + i * sizeof(record))) return WriteError();
+      }
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteHeader(const CopyOptions& options, uint64_t begin) {
     if (options.saved) header_.outcome.saved = 1;
     if (options.replaced) header_.outcome.end = format::kEndExec;
     if (options.note.realtime_ns != 0) header_.memory_note = options.note;

@@ -9,7 +9,9 @@
 //   before and after; if a tail
 //      moved, both are read again, a few times at most.
 //   3. Everything else, which only grows.
-//   4. The header, with the window, the label and the resident size put in.
+//   4. Of a running process: what the RSS ledger needs, taken now (report/process_memory), as a region behind the
+//   others (format::kRegionProcess). Threads that have ended meanwhile are marked so.
+//   5. The header, with the window, the label and the resident size put in.
 // Holes stay holes, and each region is cut behind its last used page and moved up to the one before it: the copy costs
 // and measures what is used, not `memory=`. (A damaged file is copied as it is.) Units: bytes. Errors: a Status with
 // the path; nothing half-written is left. Thread-safety: not thread-safe.
@@ -25,13 +27,15 @@
 
 #include "absl/status/status.h"
 #include "interposer/profile_format.h"
+#include "report/process_memory.h"
 
 namespace cadastre {
 
 struct CopyOptions {
   std::string label;        // of a snapshot; a final copy has none
   bool is_snapshot = true;  // false: a copy of a finished profile, which stays what it is
-  pid_t pid = 0;            // for the resident size; 0 = not known
+  pid_t pid = 0;            // for the resident size and what the RSS ledger needs; 0 = not known, or it has ended
+  NmtWanted nmt = NmtWanted::kIfOn;
   bool overwrite = false;
   // Of a final copy of a profile that a dead process left:
   bool saved = false;         // it is marked as saved

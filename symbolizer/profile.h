@@ -13,10 +13,12 @@
 #define CADASTRE_SYMBOLIZER_PROFILE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "symbolizer/process_memory.h"
 
 namespace cadastre {
 
@@ -160,8 +162,11 @@ struct Profile {
   std::vector<Site> sites;         // only whole ones; dense
   std::vector<LiveSample> live;
   std::vector<Mapping> mappings;
+  std::vector<MemoryRange> own_memory;  // anonymous memory of Cadastre's own
   // Names that `cadastre symbolize` stored: raw frame -> frames. Empty in a live profile.
   std::vector<std::pair<uint64_t, std::vector<Frame>>> stored_symbols;
+  // The process when the snapshot was taken; not set: no snapshot, or of a process that had ended.
+  std::optional<ProcessMemory> process;
   JvmFacts jvm;
   // Java frames carry their name in the file; this maps a string index to it (filled for those in use). A newline and
   // the source file may follow the name.

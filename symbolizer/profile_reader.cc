@@ -22,6 +22,7 @@
 #include "interposer/profile_format.h"
 #include "symbolizer/end_state.h"
 #include "symbolizer/pending_deltas.h"
+#include "symbolizer/process_block.h"
 #include "symbolizer/profile.h"
 #include "symbolizer/profile_bytes.h"
 #include "symbolizer/symbol_block.h"
@@ -100,6 +101,7 @@ class ProfileReader {
     ReadLibraries();
     ReadStrings();
     ReadSymbols();
+    ReadProcess();
     PlaceLiveSamples();
     if (profile_.losses.torn_records > 0) {
       Warn(absl::StrCat(profile_.losses.torn_records, " records are half-written or damaged and are left out"));
@@ -134,6 +136,7 @@ class ProfileReader {
   void ReadLibraries();
   void ReadStrings();
   void ReadSymbols();
+  void ReadProcess();
   void PlaceLiveSamples();
   bool TakeSite(uint64_t index, const format::SiteRecord& record, const LoadedRegion& frames);
   std::string StringAt(uint32_t index);
@@ -212,6 +215,10 @@ absl::Status ProfileReader::ReadHeader() {
   profile_.peak_ns = header_.peak_ns;
   profile_.jvm.walker = header_.jvm.walker;
   profile_.jvm.feature = header_.jvm.feature;
+  for (const format::OwnMemory& own : header_.own_memory) {
+    if (own.bytes > 0 && own.bytes < kMaxAddress && own.start < kMaxAddress)
+      profile_.own_memory.push_back({own.start, own.start + own.bytes});
+  }
   const format::Counters& counters = header_.counters;
   profile_.recorded_samples = counters.samples;
   profile_.recorded_frees = counters.frees;
@@ -246,11 +253,13 @@ void ProfileReader::CheckRegions() {
   }
   if (header_.is_incomplete != 0) Incomplete("the file was made from one that is cut or damaged");
   std::vector<std::string> missing;
-  for (uint32_t kind = 0; kind <= format::kRegionSymbols; kind++) {
+  for (uint32_t kind = 0; kind <= format::kRegionProcess; kind++) {
     format::Region& region = header_.regions[kind];
     bool known = kind < format::kRegionCount;
-    const char* name = known ? kRegionNames[kind].records : "stored symbols";
-    if (!known && header_.region_count <= format::kRegionSymbols) region = {};
+    const char* name = known                            ? kRegionNames[kind].records
+                       : kind == format::kRegionSymbols ? "stored symbols"
+                                                        : "facts about the process";
+    if (!known && header_.region_count <= kind) region = {};
     if (region.bytes == 0) continue;
     bool overlaps = false;
     for (uint32_t other = 0; other < kind; other++) {
@@ -517,6 +526,19 @@ void ProfileReader::ReadSymbols() {
   }
   profile_.stored_symbols = std::move(block->frames);
   for (std::string& warning : block->warnings) Warn(std::move(warning));
+}
+
+void ProfileReader::ReadProcess() {
+  const format::Region& region = header_.regions[format::kRegionProcess];
+  if (region.bytes == 0) return;
+  LoadedRegion bytes = source_.Load(region.offset, region.bytes);
+  absl::StatusOr<ProcessMemory> process = ParseProcessBlock(bytes.data(), bytes.bytes());
+  if (process.ok()) {
+    profile_.process = *std::move(process);
+  } else {
+    Warn(absl::StrCat("facts about the process at offset ", region.offset,
+                      " are not used: ", process.status().message()));
+  }
 }
 
 // Two live records at one address: the older block's free was not seen. Mappings and blocks may begin at the same

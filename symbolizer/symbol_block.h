@@ -2,13 +2,12 @@
 // reports in full.
 //
 // Bytes, little-endian:
-//   SymbolBlockHeader, then `stored_bytes` of one zstd frame, which holds
+//   a packed text (packed_text.h), which holds
 //     strings   varint count, then for each: varint length, bytes          (string 0 is "")
 //     frames    varint count, then for each raw frame: 8 bytes, varint n, and n times
 //               varint function, library, soname, file (string numbers), varint line, varint flags (SymbolFlags)
 //     warnings  varint count, then string numbers: what the reader and the symbolizer had to say where the binaries
 //     were
-// A varint is LEB128, unsigned.
 // Errors: ParseSymbolBlock refuses a block whose version, lengths or checksum do not fit; nothing of it is used then.
 // Thread-safety: pure functions.
 //
@@ -34,15 +33,6 @@ inline constexpr char kSymbolBlockMagic[8] = {'C', 'A', 'D', 'S', 'Y', 'M', 'B',
 inline constexpr uint32_t kSymbolBlockVersion = 1;
 // A block is refused beyond this many bytes of text: half a million frames of 128 bytes each.
 inline constexpr uint64_t kMaxSymbolBytes = 64 << 20;
-
-struct SymbolBlockHeader {
-  char magic[8];
-  uint32_t version;
-  uint32_t checksum;      // CRC-32 (zlib) of the text before compression
-  uint64_t text_bytes;    // before compression
-  uint64_t stored_bytes;  // after
-};
-static_assert(sizeof(SymbolBlockHeader) == 32);
 
 enum SymbolFlags : uint32_t { kSymbolJava = 1, kSymbolInlined = 2, kSymbolResolved = 4 };
 

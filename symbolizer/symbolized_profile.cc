@@ -145,7 +145,8 @@ absl::Status WriteSymbolizedProfile(const std::string& profile_path, const std::
   header.region_count = std::max<uint32_t>(header.region_count, format::kRegionSymbols + 1);
   // Regions that a cut file lacks stay cut: the names take their place in the file, so its size says nothing any more.
   header.is_incomplete = profile->incomplete.empty() ? 0 : 1;
-  for (uint32_t kind = 0; kind < format::kRegionCount; kind++) {
+  for (uint32_t kind = 0; kind < header.region_count && kind < format::kRegionCapacity; kind++) {
+    if (kind == format::kRegionSymbols) continue;
     format::Region& region = header.regions[kind];
     uint64_t room = region.offset >= copied ? 0 : copied - region.offset;
     region.bytes = std::min(region.bytes, room);

@@ -54,6 +54,7 @@ void AddControlCommands(CLI::App& app, Invocation* invocation);  // pause, resum
 void AddRulesCommand(CLI::App& app, Invocation* invocation);
 void AddWatchCommand(CLI::App& app, Invocation* invocation);
 void AddRollupCommand(CLI::App& app, Invocation* invocation);
+void AddRssCommand(CLI::App& app, Invocation* invocation);
 
 // Prints "cadastre: MESSAGE" and returns kExitUnusable.
 int Fail(const absl::Status& status);

@@ -67,6 +67,7 @@ int Main(int argc, char** argv, cadastre::Invocation* invocation) {
   cadastre::AddInstallCommand(app, invocation);
   cadastre::AddListCommand(app, invocation);
   cadastre::AddCheckCommand(app, invocation);
+  cadastre::AddRssCommand(app, invocation);
   cadastre::AddSnapshotCommand(app, invocation);
   cadastre::AddSymbolizeCommand(app, invocation);
   cadastre::AddPrintCommand(app, invocation);

@@ -7,6 +7,8 @@
 #include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/format.h"
+#include "report/ledger.h"
+#include "report/ledger_source.h"
 
 namespace cadastre {
 namespace {
@@ -50,6 +52,11 @@ int PrintReport(const ReportCommand& command) {
   LoadedProfile& input = **loaded;
   if (input.where.at_peak && command.metric_option->count() == 0) options.metric = Metric::kPeak;
   Report report = BuildReport(input.profile, input.rules, input.attribution.get(), input.symbolizer.get(), options);
+  // Of a snapshot, and of a process that still runs.
+  if (absl::StatusOr<ProcessMemory> memory = MemoryForProfile(input.profile, input.where.pid, {.nmt = NmtWanted::kNo});
+      memory.ok()) {
+    report.rss_summary = BuildLedger(*memory, {&input.profile, input.attribution.get()}).summary;
+  }
   if (command.format == "json") return Print(FormatJson(report, command.top));
   if (command.format == "csv") return Print(FormatCsv(report, command.top));
   if (command.format == "markdown") return Print(FormatMarkdown(report, command.top));

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "symbolizer/packed_text.h"
 #include "symbolizer/symbol_block.h"
 #include "tests/fuzz/corpus_runner.h"
 
@@ -28,7 +29,7 @@ SymbolBlock Sample() {
 
 std::vector<std::string> FuzzSeeds() {
   std::string bytes = WriteSymbolBlock(Sample());
-  SymbolBlockHeader header;
+  PackedHeader header;
   memcpy(&header, bytes.data(), sizeof(header));
   std::string text(header.text_bytes, '\0');
   ZSTD_decompress(text.data(), text.size(), bytes.data() + sizeof(header), header.stored_bytes);
@@ -40,7 +41,7 @@ std::vector<std::string> FuzzSeeds() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace cadastre;
   (void)ParseSymbolBlock(reinterpret_cast<const char*>(bytes), size);
-  SymbolBlockHeader header{};
+  PackedHeader header{};
   memcpy(header.magic, kSymbolBlockMagic, sizeof(header.magic));
   header.version = kSymbolBlockVersion;
   header.checksum = crc32_z(0, bytes, size);

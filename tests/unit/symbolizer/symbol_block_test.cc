@@ -1,5 +1,6 @@
 // Names that travel with a profile to a machine without the binaries: they must come back unchanged, or not at all.
 #include "symbolizer/symbol_block.h"
+#include "symbolizer/packed_text.h"
 
 #include <cstring>
 #include <random>
@@ -69,11 +70,11 @@ TEST_CASE("Other versions, lies about sizes and floods are refused", "[symbol_bl
     return block.ok() ? "no error" : std::string(block.status().message());
   };
   CHECK(with(0, 1, 4) == "bad magic");
-  CHECK(with(offsetof(SymbolBlockHeader, version), 2, 4) == "version 2 is not supported");
-  CHECK(with(offsetof(SymbolBlockHeader, text_bytes), UINT64_MAX, 8) == "it is too large");
-  CHECK(with(offsetof(SymbolBlockHeader, text_bytes), 1, 8) == "its text is shorter or longer than it says");
-  CHECK(with(offsetof(SymbolBlockHeader, stored_bytes), UINT64_MAX, 8) == "it is cut");
-  CHECK(with(offsetof(SymbolBlockHeader, checksum), 1, 4) == "its checksum does not match");
+  CHECK(with(offsetof(PackedHeader, version), 2, 4) == "version 2 is not supported");
+  CHECK(with(offsetof(PackedHeader, text_bytes), UINT64_MAX, 8) == "it is too large");
+  CHECK(with(offsetof(PackedHeader, text_bytes), 1, 8) == "its text is shorter or longer than it says");
+  CHECK(with(offsetof(PackedHeader, stored_bytes), UINT64_MAX, 8) == "it is cut");
+  CHECK(with(offsetof(PackedHeader, checksum), 1, 4) == "its checksum does not match");
 
   // A megabyte string that a million frames name would be a terabyte; a thousand are enough to see the limit.
   SymbolBlock flood;

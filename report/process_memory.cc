@@ -1,0 +1,276 @@
+#include "report/process_memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "report/jcmd.h"
+#include "report/nmt.h"
+#include "report/process_info.h"
+#include "report/smaps.h"
+#include "report/target_memory.h"
+
+namespace cadastre {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr size_t kMaxSmapsBytes = 1 << 30;
+// A shadow memory or an ambitious reservation: which of its pages are resident would take gigabytes to ask.
+constexpr uint64_t kMaxPagemapArea = 16ull << 30;
+constexpr size_t kMaxResidentRanges = 4 << 20;
+constexpr uint64_t kPagePresent = 1ull << 63;
+
+// The whole file, or why not.
+absl::StatusOr<std::string> ReadProcFile(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", strerror(errno)));
+  std::string text;
+  auto buffer = std::make_unique<char[]>(1 << 20);
+  ssize_t got = 0;
+  while (text.size() < kMaxSmapsBytes &&
+         ((got = read(descriptor, buffer.get(), 1 << 20)) > 0 || (got < 0 && errno == EINTR))) {
+    if (got > 0) text.append(buffer.get(), static_cast<size_t>(got));
+  }
+  const int error = got < 0 ? errno : 0;
+  close(descriptor);
+  if (error != 0) return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", strerror(error)));
+  return text;
+}
+
+// Of anonymous areas alone: a file's pages all belong to one row.
+bool WantsPages(const MemoryArea& area) {
+  const bool anonymous = area.name.empty() || area.name[0] == '[';
+  return anonymous && area.rss_bytes > 0 && area.end - area.start <= kMaxPagemapArea;
+}
+
+class ResidentPages {
+ public:
+  ResidentPages(pid_t pid, std::vector<MemoryRange>* ranges)
+      : descriptor_(open(absl::StrCat("/proc/", pid, "/pagemap").c_str(), O_RDONLY | O_CLOEXEC)), ranges_(*ranges) {}
+  ~ResidentPages() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  ResidentPages(const ResidentPages&) = delete;
+  ResidentPages& operator=(const ResidentPages&) = delete;
+
+  // False: not known.
+  bool Add(const MemoryArea& area) {
+    if (area.rss_bytes == area.end - area.start) {
+      Push(area.start, area.end);
+      return true;
+    }
+    const size_t before = ranges_.size();
+    for (uint64_t at = area.start; at < area.end;) {
+      const uint64_t count = std::min<uint64_t>((area.end - at) / kPage, entries_.size());
+      const ssize_t wanted = static_cast<ssize_t>(count * 8);
+      if (descriptor_ < 0 || ranges_.size() > kMaxResidentRanges ||
+          pread(descriptor_, entries_.data(), count * 8, static_cast<off_t>(at / kPage * 8)) != wanted) {
+        ranges_.resize(before);
+        return false;
+      }
+      for (uint64_t i = 0; i < count; i++) {
+        if ((entries_[i] & kPagePresent) != 0) Push(at + i * kPage, at + (i + 1) * kPage);
+      }
+      at += count * kPage;
+    }
+    return true;
+  }
+
+ private:
+  void Push(uint64_t start, uint64_t end) {
+    if (!ranges_.empty() && ranges_.back().end == start) {
+      ranges_.back().end = end;
+    } else {
+      ranges_.push_back({start, end});
+    }
+  }
+
+  int descriptor_;
+  std::vector<MemoryRange>& ranges_;
+  std::vector<uint64_t> entries_ = std::vector<uint64_t>(1 << 16);
+};
+
+// The value behind "Name:" in a status file.
+absl::string_view StatusField(absl::string_view status, absl::string_view name) {
+  for (absl::string_view line : absl::StrSplit(status, '\n')) {
+    if (absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, ":")) return absl::StripAsciiWhitespace(line);
+  }
+  return "";
+}
+
+uint64_t KiloBytes(absl::string_view text) {
+  uint64_t kib = 0;
+  return absl::ConsumeSuffix(&text, " kB") && absl::SimpleAtoi(text, &kib) ? kib * 1024 : 0;
+}
+
+// As the target's pid namespace numbers it, which is what its profile has.
+uint32_t InnermostTid(absl::string_view status, uint32_t tid) {
+  std::vector<absl::string_view> numbers =
+      absl::StrSplit(StatusField(status, "NSpid"), absl::ByAnyChar("\t "), absl::SkipEmpty());
+  uint32_t inner = 0;
+  return !numbers.empty() && absl::SimpleAtoi(numbers.back(), &inner) ? inner : tid;
+}
+
+// Where a thread that waits in the kernel has its stack; 0 = it runs, or may not be looked at.
+uint64_t StackPointerOf(const std::string& task) {
+  // number, six arguments, sp, pc; or -1, sp, pc; or "running"
+  const std::string text = ReadWholeFile(absl::StrCat(task, "/syscall"));
+  std::vector<absl::string_view> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
+  uint64_t pointer = 0;
+  if (words.size() < 3) return 0;
+  absl::string_view word = words[words.size() - 2];
+  return absl::ConsumePrefix(&word, "0x") && absl::SimpleHexAtoi(word, &pointer) ? pointer : 0;
+}
+
+const MemoryArea* AreaAt(const std::vector<MemoryArea>& areas, uint64_t address) {
+  auto after = std::upper_bound(areas.begin(), areas.end(), address,
+                                [](uint64_t wanted, const MemoryArea& area) { return wanted < area.start; });
+  if (after == areas.begin()) return nullptr;
+  const MemoryArea& area = *std::prev(after);
+  return address < area.end ? &area : nullptr;
+}
+
+void CollectThreads(pid_t pid, ProcessMemory* memory) {
+  const std::string directory = absl::StrCat("/proc/", pid, "/task");
+  DIR* tasks = opendir(directory.c_str());
+  if (tasks == nullptr) return;
+  while (dirent* entry = readdir(tasks)) {
+    uint32_t tid = 0;
+    if (!absl::SimpleAtoi(entry->d_name, &tid)) continue;
+    const std::string task = absl::StrCat(directory, "/", entry->d_name);
+    const std::string status = ReadWholeFile(absl::StrCat(task, "/status"));
+    if (status.empty()) continue;  // it has just ended
+    LiveThread thread;
+    thread.tid = InnermostTid(status, tid);
+    thread.name = std::string(StatusField(status, "Name"));
+    const MemoryArea* area = AreaAt(memory->areas, StackPointerOf(task));
+    if (area != nullptr && area->name.empty() && area->writable)
+      memory->known.push_back({area->start, area->end, KnownUse::kThreadStack, thread.tid, ""});
+    memory->threads.push_back(std::move(thread));
+  }
+  closedir(tasks);
+  std::sort(memory->threads.begin(), memory->threads.end(),
+            [](const LiveThread& a, const LiveThread& b) { return a.tid < b.tid; });
+}
+
+uint64_t NumberIn(const std::string& path) {
+  uint64_t value = 0;
+  const std::string text = ReadWholeFile(path);  // "max" is no number
+  return absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &value) ? value : 0;
+}
+
+uint64_t StatIn(absl::string_view stat, absl::string_view name) {
+  for (absl::string_view line : absl::StrSplit(stat, '\n')) {
+    uint64_t value = 0;
+    if (absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, " ") && absl::SimpleAtoi(line, &value))
+      return value;
+  }
+  return 0;
+}
+
+// Version 2 first, then version 1; in a container the path that /proc names is the mount's root as often as not.
+CgroupMemory ReadCgroup(pid_t pid) {
+  constexpr uint64_t kNoLimit = 1ull << 60;  // version 1 says "none" by a number close to 2^63
+  CgroupMemory cgroup;
+  const std::string text = ReadWholeFile(absl::StrCat("/proc/", pid, "/cgroup"));
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    const bool second = parts[1].empty();
+    std::vector<absl::string_view> controllers = absl::StrSplit(parts[1], ',');
+    if (!second && std::find(controllers.begin(), controllers.end(), "memory") == controllers.end()) continue;
+    for (absl::string_view inside : {parts[2], absl::string_view("")}) {
+      const std::string path = absl::StrCat(second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory", inside);
+      const uint64_t current = NumberIn(absl::StrCat(path, second ? "/memory.current" : "/memory.usage_in_bytes"));
+      if (current == 0) continue;
+      const std::string stat = ReadWholeFile(absl::StrCat(path, "/memory.stat"));
+      cgroup.current_bytes = current;
+      cgroup.limit_bytes = NumberIn(absl::StrCat(path, second ? "/memory.max" : "/memory.limit_in_bytes"));
+      if (cgroup.limit_bytes >= kNoLimit) cgroup.limit_bytes = 0;
+      cgroup.inactive_file_bytes = StatIn(stat, second ? "inactive_file" : "total_inactive_file");
+      cgroup.anonymous_bytes = StatIn(stat, second ? "anon" : "total_rss");
+      cgroup.file_bytes = StatIn(stat, second ? "file" : "total_cache");
+      return cgroup;
+    }
+  }
+  return cgroup;
+}
+
+void CollectNmt(pid_t pid, const CollectOptions& options, ProcessMemory* memory) {
+  if (options.nmt == NmtWanted::kNo) return;
+  std::string level = options.nmt == NmtWanted::kSummary  ? "summary"
+                      : options.nmt == NmtWanted::kDetail ? "detail"
+                                                          : NmtLevelOf(pid);
+  if (level.empty()) return;
+  absl::StatusOr<std::string> text = AskJvm(pid, memory->areas, {"VM.native_memory", level, "scale=B"});
+  absl::StatusOr<NmtReport> report = text.ok() ? ParseNmt(*text) : text.status();
+  if (!report.ok() && text.ok()) {
+    // "4242:" and then the JVM's own words.
+    absl::string_view words = *text;
+    if (size_t line = words.find('\n'); line != absl::string_view::npos) words.remove_prefix(line + 1);
+    words = absl::StripAsciiWhitespace(words.substr(0, words.find('\n')));
+    report = absl::UnavailableError(words);
+  }
+  if (!report.ok()) {
+    if (options.nmt_problem != nullptr) *options.nmt_problem = std::string(report.status().message());
+    return;
+  }
+  memory->nmt = *std::move(text);
+  memory->nmt_level = level;
+  for (const NmtRange& range : report->ranges)
+    memory->known.push_back({range.start, range.end, KnownUse::kNmt, 0, range.category});
+}
+
+}  // namespace
+
+absl::StatusOr<ProcessMemory> CollectProcessMemory(pid_t pid, const CollectOptions& options) {
+  const std::string path = absl::StrCat("/proc/", pid, "/smaps");
+  absl::StatusOr<std::string> text = ReadProcFile(path);
+  if (!text.ok()) return text.status();
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  absl::StatusOr<std::vector<MemoryArea>> areas = ParseSmaps(*text, path);
+  if (!areas.ok()) return areas.status();
+  if (areas->empty())
+    return absl::NotFoundError(absl::StrCat("process ", pid, " has no memory: it has ended, or is a kernel thread"));
+  ProcessMemory memory;
+  memory.taken_realtime_ns = static_cast<uint64_t>(now.tv_sec) * 1000000000ull + static_cast<uint64_t>(now.tv_nsec);
+  memory.pid = static_cast<uint32_t>(pid);
+  memory.areas = *std::move(areas);
+  if (options.smaps_text != nullptr) *options.smaps_text = *std::move(text);
+  ResidentPages pages(pid, &memory.resident);
+  for (MemoryArea& area : memory.areas) {
+    if (WantsPages(area)) area.pages_known = pages.Add(area);
+  }
+  char exe[4096];
+  const ssize_t length = readlink(absl::StrCat("/proc/", pid, "/exe").c_str(), exe, sizeof(exe));
+  if (length > 0) memory.exe.assign(exe, static_cast<size_t>(length));
+  const std::string status = ReadWholeFile(absl::StrCat("/proc/", pid, "/status"));
+  memory.status_rss_bytes = KiloBytes(StatusField(status, "VmRSS"));
+  memory.page_table_bytes = KiloBytes(StatusField(status, "VmPTE"));
+  memory.cgroup = ReadCgroup(pid);
+  CollectThreads(pid, &memory);
+  const TargetMemory target(pid);
+  for (auto* find : {FindAllocatorHeaps, FindJvmRanges}) {
+    std::vector<KnownRange> found = find(target, memory.areas);
+    memory.known.insert(memory.known.end(), found.begin(), found.end());
+  }
+  CollectNmt(pid, options, &memory);
+  std::stable_sort(memory.known.begin(), memory.known.end(),
+                   [](const KnownRange& a, const KnownRange& b) { return a.start < b.start; });
+  return memory;
+}
+
+}  // namespace cadastre

@@ -1,0 +1,141 @@
+/* Memory of each kind that the RSS ledger has a row for, and what it should say of it.
+ * rss_target tricks FILE | rss_target blocks
+ *   tricks: mappings made, split, moved, taken apart and given back; threads that use their stacks.
+ *   blocks: 125 MiB of blocks of an allocator, half of them freed, and what the allocator itself says is resident.
+ * Prints "NAME BYTES" lines of what is resident, then "ready", and waits for the end of its input. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MIB (1024 * 1024l)
+
+static char *map(long bytes, int protection, int flags, int descriptor) {
+  char *mapping = mmap(NULL, (size_t)bytes, protection, flags, descriptor, 0);
+  if (mapping == MAP_FAILED) exit(3);
+  return mapping;
+}
+
+static char *anonymous(long bytes, int protection) {
+  char *mapping = map(bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  madvise(mapping, (size_t)bytes, MADV_NOHUGEPAGE); /* or touching one page makes 2 MiB resident */
+  return mapping;
+}
+
+static pthread_barrier_t used;
+
+static void *thread_that_uses_its_stack(void *unused) {
+  volatile char room[MIB];
+  for (long i = 0; i < MIB; i += 4096) room[i] = 1;
+  pthread_barrier_wait(&used);
+  pause();
+  return unused;
+}
+
+static void tricks(const char *file) {
+  const int all = PROT_READ | PROT_WRITE;
+  long resident = 0;
+  char *half = anonymous(8 * MIB, all);
+  memset(half, 1, 4 * MIB);
+  resident += 4 * MIB;
+  char *overlaid = anonymous(8 * MIB, all);
+  memset(overlaid, 1, 8 * MIB); /* 4 MiB in the middle are replaced by something that nobody touches */
+  if (mmap(overlaid + 2 * MIB, 4 * MIB, all, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) exit(3);
+  resident += 4 * MIB;
+  char *moved = anonymous(2 * MIB, all);
+  memset(moved, 1, 2 * MIB);
+  if (mremap(moved, 2 * MIB, 16 * MIB, MREMAP_MAYMOVE) == MAP_FAILED) exit(3);
+  resident += 2 * MIB;
+  char *reserved = anonymous(64 * MIB, PROT_NONE);
+  if (mprotect(reserved + 8 * MIB, 3 * MIB, all) != 0) exit(3);
+  memset(reserved + 8 * MIB, 1, 3 * MIB);
+  resident += 3 * MIB;
+  char *given_back = anonymous(6 * MIB, all);
+  memset(given_back, 1, 6 * MIB);
+  madvise(given_back, 5 * MIB, MADV_DONTNEED);
+  resident += 1 * MIB;
+  char *holes = anonymous(6 * MIB, all);
+  memset(holes, 1, 6 * MIB);
+  munmap(holes + 2 * MIB, 2 * MIB);
+  resident += 4 * MIB;
+  char *by_number = (char *)syscall(SYS_mmap, NULL, 5 * MIB, all, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+  if (by_number == MAP_FAILED) exit(3);
+  madvise(by_number, 5 * MIB, MADV_NOHUGEPAGE);
+  memset(by_number, 1, 5 * MIB);
+  resident += 5 * MIB;
+  printf("anonymous %ld\n", resident);
+
+  char *shared = map(3 * MIB, all, MAP_SHARED | MAP_ANONYMOUS, -1);
+  memset(shared, 1, 3 * MIB);
+  printf("shared %ld\n", 3 * MIB);
+  int descriptor = open(file, O_RDWR | O_CREAT, 0600);
+  if (descriptor < 0 || ftruncate(descriptor, 7 * MIB) != 0) exit(3);
+  char *mapped = map(7 * MIB, all, MAP_SHARED, descriptor);
+  memset(mapped, 1, 7 * MIB);
+  close(descriptor);
+  printf("file %ld\n", 7 * MIB);
+
+  const int threads = 4;
+  pthread_barrier_init(&used, NULL, threads + 1);
+  for (int i = 0; i < threads; i++) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, thread_that_uses_its_stack, NULL) != 0) exit(3);
+  }
+  pthread_barrier_wait(&used);
+  printf("stacks %ld\n", threads * MIB);
+}
+
+static char *blocks[65536];
+
+static void use_allocator(void) {
+  const long count = 65536, bytes = 2000;
+  for (long i = 0; i < count; i++) {
+    blocks[i] = malloc(bytes);
+    if (blocks[i] == NULL) exit(3);
+    memset(blocks[i], 1, bytes);
+  }
+  long live = 0;
+  for (long i = 0; i < count; i++) {
+    if (i / 64 % 2 == 0) {
+      free(blocks[i]);
+      blocks[i] = NULL;
+    } else {
+      live += bytes;
+    }
+  }
+  printf("live %ld\n", live);
+  int (*control)(const char *, void *, size_t *, void *, size_t) = (int (*)(const char *, void *, size_t *, void *, size_t))dlsym(RTLD_DEFAULT, "mallctl");
+  int (*property)(const char *, size_t *) = (int (*)(const char *, size_t *))dlsym(RTLD_DEFAULT, "MallocExtension_GetNumericProperty");
+  size_t value = 0, length = sizeof(value);
+  if (control != NULL) {
+    uint64_t epoch = 1;
+    size_t epoch_bytes = sizeof(epoch);
+    control("epoch", &epoch, &epoch_bytes, &epoch, sizeof(epoch));
+    if (control("stats.resident", &value, &length, NULL, 0) == 0) printf("resident %zu\n", value);
+  } else if (property != NULL) {
+    size_t unmapped = 0;
+    if (property("generic.heap_size", &value) && property("tcmalloc.pageheap_unmapped_bytes", &unmapped))
+      printf("resident %zu\n", value - unmapped);
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc == 3 && strcmp(argv[1], "tricks") == 0) {
+    tricks(argv[2]);
+  } else if (argc == 2 && strcmp(argv[1], "blocks") == 0) {
+    use_allocator();
+  } else {
+    return 2;
+  }
+  puts("ready");
+  fflush(stdout);
+  while (getchar() != EOF) continue;
+  return 0;
+}

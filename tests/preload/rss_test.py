@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+"""The RSS ledger of real programs adds up to the Rss of the same smaps, and knows what all but one percent of it is.
+
+Exists because a sum that is off by one mapping is no ledger. `cadastre rss --smaps FILE` writes the smaps that it has read; this test adds
+it up by itself. Programs: what is installed of python3, node, gcc, redis-server and nginx; JVMs by collector and level of native memory
+tracking; a program of ours for each trick with mappings, whose resident bytes are known; allocators that say themselves what is resident.
+"""
+import argparse
+import csv
+import io
+import json
+import os
+import re
+import selectors
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import programs  # noqa: E402
+import target  # noqa: E402
+
+ARGUMENTS = None
+MIB = 1 << 20
+PATIENCE = 120  # seconds; a busy machine is slow
+
+
+class Process:
+    """A program that is kept at a point where it waits, recorded unless `interval` is None."""
+
+    def __init__(self, case, command, interval="1", behind=None, ready="ready", reads_stdin=False, environment=None, first=b""):
+        env = target.clean_environment()
+        if interval:
+            env.update(target.preload_environment(ARGUMENTS.library, case.scratch, interval, behind))
+        elif behind:
+            env["LD_PRELOAD"] = behind
+        env.update(environment or {})
+        self.process = subprocess.Popen(command, env=env, cwd=case.scratch, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT)
+        case.addCleanup(self.end)
+        self.pid = self.process.pid
+        self.lines = []
+        if first:
+            self.process.stdin.write(first)
+            self.process.stdin.flush()
+        if reads_stdin:
+            self.wait_until_it_reads(case)
+        else:
+            self.wait_for_line(case, ready)
+
+    def wait_for_line(self, case, ready):
+        deadline = time.monotonic() + PATIENCE
+        selector = selectors.DefaultSelector()
+        selector.register(self.process.stdout, selectors.EVENT_READ)
+        text = b""
+        while ready not in text.decode("utf-8", "replace"):
+            if not selector.select(max(0, deadline - time.monotonic())):
+                case.fail(f"not ready in time: {text!r}")
+            part = os.read(self.process.stdout.fileno(), 65536)
+            if not part:
+                case.fail(f"ended: {text!r}")
+            text += part
+        self.lines = text.decode("utf-8", "replace").splitlines()
+
+    def wait_until_it_reads(self, case):
+        """Until its main thread waits in read(0, ...)."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with open(f"/proc/{self.pid}/syscall", encoding="ascii") as file:
+                    words = file.read().split()
+            except OSError as error:
+                case.skipTest(f"/proc/PID/syscall: {error}")
+            if words[:2] == ["0", "0x0"]:
+                return
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                case.fail(f"does not wait for input: {words}")
+            time.sleep(0.02)  # no event says so
+
+    def said(self, name):
+        for line in self.lines:
+            match = re.fullmatch(rf"{name} (\d+)", line)
+            if match:
+                return int(match[1])
+        return None
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+class LedgerCase(unittest.TestCase):
+    def setUp(self):
+        self.scratch = target.scratch_directory("rss")
+        self.addCleanup(target.remove, self.scratch)
+
+    def rss(self, what, *arguments):
+        outcome = target.run([ARGUMENTS.cadastre, "rss", str(what), *arguments], timeout=PATIENCE)
+        self.assertEqual(outcome.status, 0, outcome.stderr)
+        return outcome.stdout
+
+    def ledger(self, what, smaps=True):
+        """The ledger, checked: it adds up, and little is unexplained."""
+        path = os.path.join(self.scratch, "smaps")
+        document = json.loads(self.rss(what, "--format", "json", *(["--smaps", path] if smaps else [])))
+        self.assertEqual(document["schema"], "cadastre.rss/1")
+        rows = document["rows"]
+        self.assertEqual(sum(row["resident_bytes"] for row in rows), document["rss_bytes"])
+        if smaps:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                self.assertEqual(1024 * sum(int(kib) for kib in re.findall(r"^Rss: +(\d+) kB$", file.read(), re.M)),
+                                 document["rss_bytes"])
+        self.assertEqual(rows[-1]["name"], "unexplained")
+        self.assertEqual([row["name"] for row in rows].count("unexplained"), 1)
+        self.assertLessEqual(rows[-1]["resident_bytes"], max(document["rss_bytes"] // 100, MIB), self.rss(what))
+        return document
+
+    @staticmethod
+    def resident(document, name, owner=None):
+        return sum(row["resident_bytes"] for row in document["rows"]
+                   if row["name"] == name and (owner is None or owner in (row["owner"] or "")))
+
+    def both_ways(self, command, check=lambda process, document: None, **how):
+        """Recorded and not: the ledger adds up, and check(process, ledger) has nothing to say."""
+        for interval in ("1", None):
+            with self.subTest(recorded=bool(interval)):
+                process = Process(self, command, interval, **how)
+                document = self.ledger(process.pid)
+                self.assertEqual(document["recorded"], bool(interval))
+                check(process, document)
+                process.end()
+
+
+class ProgramsTest(LedgerCase):
+    def installed(self, name):
+        path = shutil.which(name)
+        if not path:
+            self.skipTest(f"{name} is not installed")
+        return path
+
+    def test_python3(self):
+        code = "import sys; x = [bytes(1000 + i % 7) for i in range(20000)]; print('ready', flush=True); sys.stdin.read()"
+
+        def check(_, document):
+            live = "malloc live" if document["recorded"] else "allocator (not recorded)"
+            self.assertGreater(self.resident(document, live), 18 * MIB)
+
+        self.both_ways([self.installed("python3"), "-c", code], check)
+
+    def test_node(self):
+        code = "const x = Buffer.alloc(8 << 20, 1); console.log('ready'); process.stdin.resume()"
+        self.both_ways([self.installed("node"), "-e", code])
+
+    def test_gcc(self):
+        compiler = subprocess.run([self.installed("gcc"), "-print-prog-name=cc1"], capture_output=True, text=True, check=True)
+        self.both_ways([compiler.stdout.strip(), "-quiet", "-", "-o", "/dev/null"], reads_stdin=True, first=b"int x;\n")
+
+    def test_redis(self):
+        command = [self.installed("redis-server"), "--port", "0", "--save", "", "--unixsocket", "redis.sock"]
+        self.both_ways(command, ready="eady to accept connections")
+
+    def test_nginx(self):
+        path = os.path.join(self.scratch, "nginx.conf")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"daemon off; master_process off; pid {self.scratch}/pid; error_log stderr notice;\n"
+                       f"events {{}}\nhttp {{ access_log off; server {{ listen unix:{self.scratch}/nginx.sock; }} }}\n")
+        self.both_ways([self.installed("nginx"), "-p", self.scratch, "-c", path], ready="start worker")
+
+
+class MappingsTest(LedgerCase):
+    def test_mapping_tricks(self):
+        command = [ARGUMENTS.program, "tricks", os.path.join(self.scratch, "file")]
+
+        def check(process, document):
+            if not document["recorded"]:
+                self.assertGreaterEqual(self.resident(document, "thread stacks"), process.said("stacks"))
+                return
+            owner = "rss_target"
+            self.assertEqual(self.resident(document, "anonymous mappings", owner), process.said("anonymous"))
+            # The file lies in /dev/shm or not, as the machine has it.
+            mapped = [self.resident(document, name, owner) for name in ("shared memory", "mapped files")]
+            self.assertEqual(sum(mapped), process.said("file") + process.said("shared"))
+            self.assertIn(mapped[0], (process.said("shared"), sum(mapped)))
+            stacks = self.resident(document, "thread stacks", owner)
+            self.assertGreaterEqual(stacks, process.said("stacks"))
+            self.assertLess(stacks, process.said("stacks") + MIB)
+
+        self.both_ways(command, check)
+
+    def test_a_snapshot_keeps_the_ledger(self):
+        process = Process(self, [ARGUMENTS.program, "tricks", os.path.join(self.scratch, "file")])
+        now = self.ledger(process.pid)
+        outcome = target.run([ARGUMENTS.cadastre, "snapshot", str(process.pid), "--label", "here"])
+        self.assertEqual(outcome.status, 0, outcome.stderr)
+        profile = outcome.stdout.strip()
+        process.end()
+        then = self.ledger(profile, smaps=False)
+        for name in ("anonymous mappings", "shared memory", "thread stacks", "mapped files"):
+            self.assertEqual(self.resident(then, name), self.resident(now, name), name)
+        report = target.run([ARGUMENTS.cadastre, "report", profile])
+        self.assertEqual(report.status, 0, report.stderr)
+        self.assertRegex(report.stdout, r"RSS \S+ MiB at \d\d:\d\d UTC: native live .* · stacks \S+ · other")
+        # What is gone is said in one line.
+        bare = profile.split("@")[0]
+        outcome = target.run([ARGUMENTS.cadastre, "rss", bare])
+        self.assertEqual((outcome.status, outcome.stdout, outcome.stderr.count("\n")), (2, "", 1))
+        self.assertIn("the process has ended", outcome.stderr)
+
+    def allocator_agrees(self, library):
+        process = Process(self, [ARGUMENTS.program, "blocks"], behind=target.find_library(library) if library else None)
+        document = self.ledger(process.pid)
+        live = sum(row["virtual_bytes"] for row in document["rows"] if row["name"] == "malloc live")
+        self.assertAlmostEqual(live, process.said("live"), delta=0.02 * process.said("live"))
+        held = self.resident(document, "malloc live") + self.resident(document, "allocator retention")
+        if library:
+            self.assertAlmostEqual(held, process.said("resident"), delta=0.05 * process.said("resident"))
+        # Half of the blocks were freed in runs of 64 blocks: most allocators keep them, none gives back what is live.
+        self.assertGreaterEqual(held, live)
+
+    def test_glibc(self):
+        self.allocator_agrees(None)
+
+    def test_jemalloc(self):
+        self.allocator_agrees("libjemalloc.so.2")
+
+    def test_tcmalloc(self):
+        self.allocator_agrees("libtcmalloc_minimal.so.4")
+
+
+# What System.map's notes are in the ledger.
+ROWS_OF_TAGS = {"JAVAHEAP": "Java heap", "CLASS": "class space", "META": "metaspace", "CODE": "code cache", "GC": "GC structures",
+                "CARDTBL": "GC structures", "CDS": "CDS archive"}
+
+
+class JavaTest(LedgerCase):
+    def start(self, home, *flags, interval="1"):
+        classes = os.path.join(self.scratch, "classes")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "RssTarget.java")
+        outcome = target.run([f"{home}/bin/javac", "-d", classes, source], timeout=PATIENCE)
+        self.assertEqual(outcome.status, 0, outcome.stderr)
+        command = [f"{home}/bin/java", "-Xmx64m", *flags, "-cp", classes, "RssTarget", os.path.join(self.scratch, "mapped")]
+        return Process(self, command, interval)
+
+    def check_java(self, document, recorded):
+        self.assertGreater(self.resident(document, "Java heap"), 12 * MIB)
+        self.assertGreater(self.resident(document, "code cache"), 0)
+        if recorded:
+            mapped = self.resident(document, "mapped files", "RssTarget") + self.resident(document, "shared memory", "RssTarget")
+            self.assertAlmostEqual(mapped, 8 * MIB, delta=MIB // 16)  # the kernel may take pages of a file back
+            self.assertGreaterEqual(self.resident(document, "malloc live", "RssTarget"), 5 * MIB)
+            self.assertGreater(self.resident(document, "metaspace"), 0)
+            self.assertGreater(self.resident(document, "GC structures"), 0)
+            self.assertGreater(self.resident(document, "thread stacks", "RssTarget"), 0)
+
+    def check_nmt(self, document):
+        check, = [check for check in document["checks"] if check["name"] == "NMT malloc"]
+        ours = check["ledger_bytes"] + check["explained_bytes"]
+        self.assertAlmostEqual(ours, check["other_bytes"], delta=0.01 * check["other_bytes"], msg=check["text"])
+
+    def check_system_map(self, home, process):
+        """Each VMA that HotSpot names has that row here. What is resident may change meanwhile, what it is for does not."""
+        outcome = target.run([f"{home}/bin/jcmd", str(process.pid), "System.map"], timeout=PATIENCE)
+        if outcome.status != 0 or "0x" not in outcome.stdout:
+            return 0
+        areas = list(csv.DictReader(io.StringIO(self.rss(process.pid, "--areas"))))
+        compared = 0
+        for line in outcome.stdout.splitlines():
+            match = re.match(r"0x(\w+)-0x(\w+) +\d+ \S+ +(\d+) +\d+ \S+ +\S+ +(\S+)", line)
+            if not match or match[3] == "0":
+                continue
+            start, end = int(match[1], 16), int(match[2], 16)
+            tags = {tag.split("-")[0] for tag in match[4].split(",")}
+            want = {ROWS_OF_TAGS[tag] for tag in tags if tag in ROWS_OF_TAGS} | ({"thread stacks"} if "STACK" in tags else set())
+            if not want:
+                continue
+            got = {area["row"] for area in areas
+                   if int(area["start"], 16) < end and int(area["end"], 16) > start and area["resident_bytes"] != "0"}
+            compared += 1
+            # Neighbours may have grown together: then there is more in the area than HotSpot's.
+            self.assertTrue(want & got, f"{line}\n{got}")
+        return compared
+
+    def runs(self):
+        levels, collectors = ("off", "summary", "detail"), ("Serial", "G1", "Z")
+        for home in programs.jdk_homes():
+            for i, collector in enumerate(collectors):
+                for level in levels if ARGUMENTS.all else (levels[i],):
+                    yield home, collector, level
+
+    def test_collectors_and_nmt(self):
+        seen = 0
+        for home, collector, level in self.runs():
+            with self.subTest(jdk=programs.java_feature(home), collector=collector, nmt=level):
+                process = self.start(home, f"-XX:+Use{collector}GC", f"-XX:NativeMemoryTracking={level}")
+                document = self.ledger(process.pid)
+                self.check_java(document, recorded=True)
+                if level == "summary":
+                    self.check_nmt(document)
+                if level != "off" and int(programs.java_feature(home)) >= 22:
+                    self.assertGreater(self.check_system_map(home, process), 20)
+                if level == "detail":
+                    view = self.rss(process.pid, "--nmt", "detail")
+                    self.assertRegex(view, r"- *External \(via interposition\) \(reserved=\d+, committed=\d+\)")
+                    self.assertRegex(view, r"RssTarget: malloc=\d+ #\d+")
+                    self.assertIn("[java] RssTarget.main", view)
+                process.end()
+                seen += 1
+        if not seen:
+            self.skipTest("no JDK found")
+
+    def test_not_recorded(self):
+        for home in programs.jdk_homes():
+            with self.subTest(jdk=programs.java_feature(home)):
+                process = self.start(home, interval=None)
+                document = self.ledger(process.pid)
+                self.check_java(document, recorded=False)
+                self.assertGreater(self.resident(document, "thread stacks"), 0)
+                process.end()
+
+
+class BadInputTest(LedgerCase):
+    def test_one_line(self):
+        for words, text in (("4194304",), "no process"), (("nosuch.cad",), "No such file"), (("1", "--format", "xml"), "--format"):
+            outcome = target.run([ARGUMENTS.cadastre, "rss", *words])
+            self.assertEqual((outcome.status, outcome.stdout, outcome.stderr.count("\n")), (2, "", 1), outcome)
+            self.assertIn(text, outcome.stderr)
+
+    def test_nmt_of_no_jvm(self):
+        process = Process(self, [ARGUMENTS.program, "blocks"], interval=None)
+        outcome = target.run([ARGUMENTS.cadastre, "rss", str(process.pid), "--nmt", "summary"])
+        self.assertEqual((outcome.status, outcome.stdout, outcome.stderr.count("\n")), (2, "", 1), outcome)
+        self.assertIn("is no JVM", outcome.stderr)
+
+
+def main():
+    global ARGUMENTS
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--cadastre", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--all", action="store_true", help="each collector with each level of native memory tracking")
+    ARGUMENTS, rest = parser.parse_known_args()
+    for name in ("library", "cadastre", "program"):
+        setattr(ARGUMENTS, name, os.path.abspath(getattr(ARGUMENTS, name)))
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+// The ledger's promise is one sum: whatever comes in, rows add up to Rss. And each trap of the join has a case.
+#include "report/ledger.h"
+
+#include <random>
+
+#include "symbolizer/process_block.h"
+#include "tests/support/catch.h"
+#include "tests/support/profile_builder.h"
+
+namespace cadastre {
+namespace {
+
+constexpr uint64_t kPage = 4096, kMiB64 = 1 << 20;
+
+MemoryArea Area(uint64_t start, uint64_t end, const char* name, uint64_t rss_bytes) {
+  MemoryArea area;
+  area.start = start;
+  area.end = end;
+  area.name = name;
+  area.rss_bytes = rss_bytes;
+  area.private_bytes = rss_bytes;
+  area.anonymous_bytes = rss_bytes;
+  area.readable = area.writable = true;
+  return area;
+}
+
+MemoryArea Resident(ProcessMemory* memory, uint64_t start, uint64_t end, std::vector<MemoryRange> pages) {
+  MemoryArea area = Area(start, end, "", 0);
+  area.pages_known = true;
+  for (const MemoryRange& range : pages) {
+    area.rss_bytes += range.end - range.start;
+    memory->resident.push_back(range);
+  }
+  area.private_bytes = area.rss_bytes;
+  return area;
+}
+
+// A recorded process, read back from the bytes of a profile.
+struct Recorded {
+  explicit Recorded(const testing::ProfileBuilder& builder) : bytes(builder.Build()) {
+    profile = *ParseProfile("test.cad", bytes.data(), bytes.size());
+    symbolizer = std::make_unique<Symbolizer>(profile, SymbolizerOptions{});
+    attribution = std::make_unique<Attribution>(profile, rules, symbolizer.get());
+  }
+  Ledger Of(const ProcessMemory& memory) { return BuildLedger(memory, {&profile, attribution.get()}); }
+  std::string bytes;
+  Profile profile;
+  OwnerRules rules;
+  std::unique_ptr<Symbolizer> symbolizer;
+  std::unique_ptr<Attribution> attribution;
+};
+
+int64_t SumOf(const Ledger& ledger) {
+  int64_t sum = 0;
+  for (const LedgerRow& row : ledger.rows) sum += row.resident_bytes;
+  return sum;
+}
+
+int64_t ResidentOf(const Ledger& ledger, LedgerKind kind) { return ledger.Sum(kind).resident_bytes; }
+
+TEST_CASE("A process that was not recorded has the rows that names give", "[ledger]") {
+  ProcessMemory memory;
+  MemoryArea text = Area(0x1000, 0x3000, "/opt/app/server", kPage);
+  text.writable = false;
+  text.executable = true;
+  text.anonymous_bytes = 0;
+  memory.areas = {text,
+                  Area(0x3000, 0x4000, "/opt/app/server", kPage),
+                  Area(0x4000, 0x6000, "", 2 * kPage),  // .bss follows its file
+                  Area(0x10000, 0x20000, "[heap]", 3 * kPage),
+                  Area(0x30000, 0x40000, "", kPage),
+                  Area(0x50000, 0x60000, "/dev/shm/pool", 5 * kPage),
+                  Area(0x70000, 0x80000, "/srv/data", 6 * kPage),
+                  Area(0x90000, 0xa0000, "[stack]", 7 * kPage),
+                  Area(0xb0000, 0xb1000, "[vdso]", kPage)};
+  Ledger ledger = BuildLedger(memory, {});
+  CHECK(ledger.rss_bytes == 27 * kPage);
+  CHECK(SumOf(ledger) == static_cast<int64_t>(ledger.rss_bytes));
+  CHECK(ResidentOf(ledger, LedgerKind::kLibraryText) == kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kLibraryData) == 3 * kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kAllocator) == 3 * kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kAnonymous) == kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kSharedMemory) == 5 * kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kMappedFiles) == 6 * kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kThreadStacks) == 7 * kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kKernel) == kPage);
+  CHECK(ledger.rows.back().kind == LedgerKind::kUnexplained);
+}
+
+TEST_CASE("Live blocks count their resident pages, and retention is the rest", "[ledger]") {
+  testing::ProfileBuilder builder;
+  builder.header().interval_bytes = 1;
+  uint32_t library = builder.AddLibrary("/opt/app/libbilling.so");
+  uint32_t site = builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1000)});
+  builder.AddSample(site, 0x100000, kMiB64, kMiB64);        // half of it touched
+  builder.AddSample(site, 0x300000, 2 * kPage, 2 * kPage);  // whole
+  ProcessMemory memory;
+  MemoryArea heap = Area(0x100000, 0x400000, "[heap]", 0);
+  heap.pages_known = true;
+  heap.rss_bytes = heap.private_bytes = kMiB64 / 2 + 0x10000;
+  memory.resident = {{0x100000, 0x180000}, {0x300000, 0x310000}};
+  memory.areas = {heap};
+  Ledger ledger = Recorded(builder).Of(memory);
+  CHECK(SumOf(ledger) == static_cast<int64_t>(ledger.rss_bytes));
+  const LedgerRow live = ledger.Sum(LedgerKind::kLiveMalloc);
+  CHECK(live.virtual_bytes == static_cast<int64_t>(kMiB64 + 2 * kPage));
+  CHECK(live.resident_bytes == static_cast<int64_t>(kMiB64 / 2 + 2 * kPage));
+  CHECK(live.StandardError() == 0);
+  CHECK(ResidentOf(ledger, LedgerKind::kRetention) == 0x10000 - 2 * kPage);
+}
+
+TEST_CASE("Mappings, stacks and Cadastre's own memory divide one area by its pages", "[ledger]") {
+  testing::ProfileBuilder builder;
+  uint32_t library = builder.AddLibrary("/opt/app/libbilling.so");
+  uint32_t site = builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1000)}, format::kSiteMmap);
+  uint32_t creation =
+      builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x2000)}, format::kSiteStack);
+  builder.AddMapping(site, 0x100000, 0x110000, 3);
+  uint32_t lives = builder.AddThread("worker", 77), ended = builder.AddThread("gone", 78);
+  builder.thread(lives).creation_site = creation;
+  builder.thread(lives).stack_low = 0x110000;
+  builder.thread(lives).stack_high = 0x120000;
+  builder.thread(ended).stack_low = 0x120000;
+  builder.thread(ended).stack_high = 0x130000;
+  builder.header().own_memory[0] = {0x130000, 0x10000};
+  ProcessMemory memory;
+  memory.threads = {{77, "worker"}};
+  memory.areas = {Resident(
+      &memory, 0x100000, 0x150000,
+      {{0x100000, 0x101000}, {0x110000, 0x112000}, {0x120000, 0x123000}, {0x130000, 0x134000}, {0x140000, 0x145000}})};
+  Ledger ledger = Recorded(builder).Of(memory);
+  CHECK(SumOf(ledger) == static_cast<int64_t>(ledger.rss_bytes));
+  CHECK(ResidentOf(ledger, LedgerKind::kAnonymous) == 1 * kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kThreadStacks) == 2 * kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kEndedStacks) == 3 * kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kCadastre) == 4 * kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kUnexplained) == 5 * kPage);
+  for (const LedgerRow& row : ledger.rows) {
+    if (row.kind == LedgerKind::kThreadStacks || row.kind == LedgerKind::kAnonymous)
+      CHECK(row.owner == "libbilling.so");
+  }
+}
+
+TEST_CASE("An allocator's mappings are retention, never its owner's and never twice", "[ledger]") {
+  testing::ProfileBuilder builder;
+  uint32_t library = builder.AddLibrary("/usr/lib/libjemalloc.so.2");
+  uint32_t site = builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1000)}, format::kSiteMmap);
+  builder.AddMapping(site, 0x100000, 0x200000, 3 | format::kMappingAllocator);
+  ProcessMemory memory;
+  memory.areas = {Resident(&memory, 0x100000, 0x200000, {{0x100000, 0x200000}})};
+  Ledger ledger = Recorded(builder).Of(memory);
+  CHECK(ResidentOf(ledger, LedgerKind::kRetention) == static_cast<int64_t>(kMiB64));
+  CHECK(ResidentOf(ledger, LedgerKind::kAnonymous) == 0);
+}
+
+TEST_CASE("The class space follows the archive, and ends before an arena", "[ledger]") {
+  ProcessMemory memory;
+  MemoryArea archive = Area(0x40000000, 0x40100000, "/opt/jdk/lib/server/classes.jsa", kPage);
+  MemoryArea unused = Area(0x41010000, 0x81000000, "", 0);
+  unused.readable = unused.writable = false;
+  memory.areas = {archive, Area(0x40100000, 0x41010000, "", 2 * kPage), unused,
+                  Area(0x81000000, 0x81021000, "", 4 * kPage)};
+  Ledger ledger = BuildLedger(memory, {});
+  CHECK(ResidentOf(ledger, LedgerKind::kCds) == kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kClassSpace) == 2 * kPage);
+  CHECK(ResidentOf(ledger, LedgerKind::kAnonymous) == 4 * kPage);
+}
+
+TEST_CASE("Whatever the address space is, rows add up", "[ledger]") {
+  std::mt19937_64 random(20260101);
+  const char* names[] = {"",           "[heap]",  "/lib/libc.so.6", "/srv/data",
+                         "/dev/shm/x", "[stack]", "[anon:arena]",   "/a.jsa"};
+  for (int round = 0; round < 200; round++) {
+    ProcessMemory memory;
+    testing::ProfileBuilder builder;
+    uint32_t library = builder.AddLibrary("/opt/app/libbilling.so");
+    uint32_t block = builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1000)});
+    uint32_t map =
+        builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1100)}, format::kSiteMmap);
+    uint64_t at = 0x100000;
+    for (int i = 0; i < 20; i++) {
+      const uint64_t pages = 1 + random() % 40, start = at + random() % 3 * kPage, end = start + pages * kPage;
+      MemoryArea area = Area(start, end, names[random() % std::size(names)], (random() % (pages + 1)) * kPage);
+      area.shared_bytes = random() % (area.rss_bytes + 1);
+      area.pages_known = random() % 2 == 0;
+      area.executable = random() % 4 == 0;
+      if (area.pages_known && area.rss_bytes > 0) memory.resident.push_back({start, start + area.rss_bytes});
+      if (random() % 3 == 0) builder.AddSample(block, start + random() % 4096, 1 + random() % (pages * kPage), 1 << 20);
+      if (random() % 3 == 0)
+        memory.known.push_back({start + random() % 2 * kPage, end, static_cast<KnownUse>(random() % 5), 7, "GC"});
+      memory.areas.push_back(area);
+      at = end;
+    }
+    const uint64_t middle = 0x100000 + random() % 100 * kPage;
+    builder.AddMapping(map, middle, middle + 30 * kPage, random() % 2 == 0 ? 3 : 3 | format::kMappingAllocator);
+    for (const Ledger& ledger : {BuildLedger(memory, {}), Recorded(builder).Of(memory)}) {
+      REQUIRE(SumOf(ledger) == static_cast<int64_t>(ledger.rss_bytes));
+      int64_t shared = 0, want = 0;
+      for (const LedgerRow& row : ledger.rows) shared += row.shared_bytes;
+      for (const MemoryArea& area : memory.areas) want += static_cast<int64_t>(area.shared_bytes);
+      REQUIRE(shared == want);
+    }
+    // What a snapshot keeps gives the same ledger.
+    const std::string block_bytes = WriteProcessBlock(memory);
+    auto again = ParseProcessBlock(block_bytes.data(), block_bytes.size());
+    REQUIRE(again.ok());
+    REQUIRE(FormatLedgerJson(BuildLedger(*again, {})) == FormatLedgerJson(BuildLedger(memory, {})));
+  }
+}
+
+TEST_CASE("The summary is in the unit of the RSS", "[ledger]") {
+  ProcessMemory memory;
+  memory.taken_realtime_ns = 1767265140ull * 1000000000;  // 2026-01-01 10:59 UTC
+  memory.areas = {Area(0x100000, 0x100000 + 300 * kMiB64, "[heap]", 300 * kMiB64),
+                  Area(0x70000000, 0x70000000 + 8 * kMiB64, "[stack]", 8 * kMiB64)};
+  CHECK(BuildLedger(memory, {}).summary == "RSS 308 MiB at 10:59 UTC: allocator 300 · stacks 8 · other 0");
+}
+
+}  // namespace
+}  // namespace cadastre
