@@ -115,9 +115,8 @@ MemoryUse MemoryGauge::Read() const {
     const uint64_t idle = ReadField(level + "/memory.stat", is_v2_ ? "inactive_file" : "total_inactive_file");
     const uint64_t used = usage > idle ? usage - idle : 0;
     // The larger share: a / b > c / d, without a division.
-    if (use.limit_bytes == 0 ||
-        static_cast<double>(used) * static_cast<double>(use.limit_bytes) >
-            static_cast<double>(use.used_bytes) * static_cast<double>(limit))
+    if (use.limit_bytes == 0 || static_cast<double>(used) * static_cast<double>(use.limit_bytes) >
+                                    static_cast<double>(use.used_bytes) * static_cast<double>(limit))
       use = {used, limit, true};
   }
   if (use.limit_bytes == 0) use.used_bytes = ResidentBytesOf(pid_);

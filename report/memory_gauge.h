@@ -1,10 +1,10 @@
 // How near a process is to the limit at which it is killed: its cgroup's memory limit (v2 or v1), or one that the user
 // names.
 //
-// The use of a cgroup is its working set, usage without inactive file pages, since those go before anybody is killed. Of
-// all cgroups above the process the one that is nearest to its limit counts. They are found through our own mounts, else
-// through those that the process sees (/proc/PID/root): a sidecar has another view. Limits may change and are read each
-// time. Errors: what cannot be read is "no limit". Units: bytes. Thread-safety: reads files.
+// The use of a cgroup is its working set, usage without inactive file pages, since those go before anybody is killed.
+// Of all cgroups above the process the one that is nearest to its limit counts. They are found through our own mounts,
+// else through those that the process sees (/proc/PID/root): a sidecar has another view. Limits may change and are read
+// each time. Errors: what cannot be read is "no limit". Units: bytes. Thread-safety: reads files.
 //
 // Example:
 //   MemoryGauge gauge(4242, 0);

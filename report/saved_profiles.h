@@ -1,9 +1,9 @@
 // Profiles that dead processes left: which they are, putting them away, and how many are kept.
 //
-// A profile is dead when no process can write to its file any more, in whatever namespace (symbolizer/file_use.h); where
-// that cannot be known, when the process table of its own pid namespace says so. A saved one is packed to what is used
-// and marked (format::Outcome::saved). Never overwrites, follows no link. Errors: a Status with the path; the original
-// stays until its copy is whole. Thread-safety: works on files.
+// A profile is dead when no process can write to its file any more, in whatever namespace (symbolizer/file_use.h);
+// where that cannot be known, when the process table of its own pid namespace says so. A saved one is packed to what is
+// used and marked (format::Outcome::saved). Never overwrites, follows no link. Errors: a Status with the path; the
+// original stays until its copy is whole. Thread-safety: works on files.
 //
 // Example:
 //   for (const std::string& path : ProfilesIn("/dev/shm")) {

@@ -103,8 +103,7 @@ std::vector<DueSnapshot> SnapshotPlan::Next(const Observation& seen) {
   if (PeakIsDue(seen)) due.push_back({"peak"});
   if (PeriodicIsDue(seen.now_s)) {
     const absl::Time time = absl::FromUnixNanos(static_cast<int64_t>(seen.realtime_ns));
-    due.push_back(
-        {absl::StrCat(kPeriodicPrefix, absl::FormatTime("%Y%m%dT%H%M%SZ", time, absl::UTCTimeZone())), true});
+    due.push_back({absl::StrCat(kPeriodicPrefix, absl::FormatTime("%Y%m%dT%H%M%SZ", time, absl::UTCTimeZone())), true});
   }
   return due;
 }

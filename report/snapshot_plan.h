@@ -25,7 +25,7 @@
 namespace cadastre {
 
 struct WatchSettings {
-  double every_s = 0;  // 0 = no periodic ones
+  double every_s = 0;   // 0 = no periodic ones
   uint32_t keep = 144;  // of the periodic ones: a day of ten minutes
   std::vector<double> at_percent;
   uint64_t limit_bytes = 0;  // 0 = the cgroup's

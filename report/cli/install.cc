@@ -47,9 +47,8 @@ int Install(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return Fail(absl::StrCat("cannot make ", directory, ": ", error.message()));
-  const std::pair<std::string, const char*> files[] = {{"/proc/self/exe", "cadastre"},
-                                                       {preload->library(), "libcadastre.so"},
-                                                       {companion, "libcadastre-unwind.so"}};
+  const std::pair<std::string, const char*> files[] = {
+      {"/proc/self/exe", "cadastre"}, {preload->library(), "libcadastre.so"}, {companion, "libcadastre-unwind.so"}};
   for (const auto& [from, name] : files) {
     if (absl::Status status = CopyOne(from, absl::StrCat(directory, "/", name)); !status.ok()) return Fail(status);
   }

@@ -1,6 +1,6 @@
 // What `cadastre run` does beside waiting: watches its program as `cadastre watch` would, notes how near to its memory
-// limit it is (in the live file, so that this outlives an OOM kill of everybody), looks at who else is started, and puts
-// away the profiles of children that have ended and of earlier runs that were killed with their program.
+// limit it is (in the live file, so that this outlives an OOM kill of everybody), looks at who else is started, and
+// puts away the profiles of children that have ended and of earlier runs that were killed with their program.
 //
 // Errors: said once on stderr; nothing here stops the run. Thread-safety: one thread.
 //

@@ -16,8 +16,8 @@ struct WatchCommand {
 };
 
 int Watch(WatchCommand& command) {
-  absl::StatusOr<WatchSettings> settings = ParseWatchSettings(
-      command.every, command.keep, command.at.empty() ? "66,75,90" : command.at, command.limit);
+  absl::StatusOr<WatchSettings> settings =
+      ParseWatchSettings(command.every, command.keep, command.at.empty() ? "66,75,90" : command.at, command.limit);
   if (!settings.ok()) return Fail(settings.status());
   command.options.settings = *settings;
   command.options.at_was_asked = !command.at.empty();
@@ -43,13 +43,15 @@ void AddWatchCommand(CLI::App& app, Invocation* invocation) {
                       "a snapshot when memory reaches these percentages of its limit (default 66,75,90)");
   command->add_option("--limit", options->limit,
                       "RSS that counts as 100 % (default: the cgroup's working set against its limit)");
-  command->add_option("--on-end", options->on_end,
-                      "command and words, without quotes: run with the path of each saved profile as its last argument");
+  command->add_option(
+      "--on-end", options->on_end,
+      "command and words, without quotes: run with the path of each saved profile as its last argument");
   command->add_option("--exe", options->options.exe, "in a directory: programs whose name matches, as in java*");
   command->add_option("-o,--output", options->options.output,
                       "move what dead processes left there, and put snapshots there (default: all stays where it is)");
   command->footer(
-      "Keeps @peak, the highest RSS seen. Prints the path of each saved profile. Ends with the process, or at SIGTERM.\n"
+      "Keeps @peak, the highest RSS seen. Prints the path of each saved profile. Ends with the process, or at "
+      "SIGTERM.\n"
       "Example: cadastre watch /profiles --every 10m --keep 144 --exe java -o /data");
   command->callback([=] { invocation->status = Watch(*options); });
 }

@@ -79,8 +79,8 @@ class Watcher {
     if (!watch->is_open()) return nullptr;
     Say(absl::StrCat("watching ", pid != 0 ? absl::StrCat("process ", pid, ", ") : "", live_path));
     if (options_.at_was_asked && !watch->has_limit())
-      SayOnce(absl::StrCat(pid != 0 ? absl::StrCat("process ", pid) : live_path, " has no memory limit that can be read",
-                           " here: --at does nothing without --limit"));
+      SayOnce(absl::StrCat(pid != 0 ? absl::StrCat("process ", pid) : live_path,
+                           " has no memory limit that can be read", " here: --at does nothing without --limit"));
     return watch;
   }
 
@@ -109,7 +109,8 @@ class OneProcess : public Watcher {
     WatchWait wait(pid_);
     if (ReadWholeFile(process + "/maps", 1).empty()) {
       if (facts.st_uid != geteuid()) return Refuse(WhoseItIs(pid_, facts.st_uid));
-      return Refuse(absl::StrCat("cannot read the mappings of process ", pid_, ": it has ended, or is a kernel thread"));
+      return Refuse(
+          absl::StrCat("cannot read the mappings of process ", pid_, ": it has ended, or is a kernel thread"));
     }
     if (absl::Status status = Find(); !status.ok()) return Refuse(std::string(status.message()));
     if (watch_ == nullptr) {
@@ -133,11 +134,13 @@ class OneProcess : public Watcher {
         return absl::PermissionDeniedError(
             absl::StrCat("process ", pid_, " records to ", profile.path, ", which cannot be opened from here"));
       const bool here = profile.open_path == profile.path;
-      directory_ = !options_.output.empty() ? Absolute(options_.output) : here ? DirectoryOf(profile.path) : Absolute(".");
+      directory_ = !options_.output.empty() ? Absolute(options_.output)
+                   : here                   ? DirectoryOf(profile.path)
+                                            : Absolute(".");
       if (absl::Status status = CheckOutput(directory_); !status.ok()) {
-        return absl::PermissionDeniedError(
-            absl::StrCat(status.message(), here ? "" : " (the profile lies in another mount namespace)",
-                         "; name a directory with -o"));
+        return absl::PermissionDeniedError(absl::StrCat(status.message(),
+                                                        here ? "" : " (the profile lies in another mount namespace)",
+                                                        "; name a directory with -o"));
       }
       name_ = profile.path.substr(profile.path.rfind('/') + 1);
       // Its directory may go with its mount namespace, unless somebody has it open.
@@ -175,8 +178,8 @@ class OneProcess : public Watcher {
   absl::StatusOr<std::string> Save(const ProcessWatch& watch) {
     const std::string original = absl::StrCat("/proc/self/fd/", live_directory_, "/", name_), to = watch.base();
     struct stat a, b;
-    const bool stays = stat(original.c_str(), &a) == 0 && stat(to.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
-                       a.st_ino == b.st_ino;
+    const bool stays =
+        stat(original.c_str(), &a) == 0 && stat(to.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
     if (stays) return SaveDeadProfile(to, "", watch.note());
     CopyOptions copy;
     copy.is_snapshot = false;
@@ -227,9 +230,8 @@ class OneDirectory : public Watcher {
   void Look() {
     absl::StatusOr<std::vector<std::string>> paths = ProfilesIn(directory_);
     if (!paths.ok()) return SayOnce(std::string(paths.status().message()));
-    std::erase_if(watched_, [&](const auto& entry) {
-      return !std::binary_search(paths->begin(), paths->end(), entry.first);
-    });
+    std::erase_if(watched_,
+                  [&](const auto& entry) { return !std::binary_search(paths->begin(), paths->end(), entry.first); });
     for (const std::string& path : *paths) LookAt(path);
   }
 

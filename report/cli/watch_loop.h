@@ -1,9 +1,9 @@
 // What `cadastre watch` does between its flags and its end: waits, looks, saves what dead processes left, tells whoever
 // wants to know. stdout gets the path of each saved profile, stderr the rest.
 //
-// Ends: of a process, when that has ended; of a directory, at SIGTERM or SIGINT, after a last look. Errors: kExitUnusable
-// after one line for what cannot be watched at all; what goes wrong later is said once and the watch goes on.
-// Thread-safety: main thread only; blocks SIGTERM, SIGINT and SIGCHLD.
+// Ends: of a process, when that has ended; of a directory, at SIGTERM or SIGINT, after a last look. Errors:
+// kExitUnusable after one line for what cannot be watched at all; what goes wrong later is said once and the watch goes
+// on. Thread-safety: main thread only; blocks SIGTERM, SIGINT and SIGCHLD.
 //
 // Example: return WatchProcess(4242, {.settings = settings, .output = "/profiles"});
 #ifndef CADASTRE_REPORT_CLI_WATCH_LOOP_H_

@@ -1,5 +1,5 @@
-// Cgroups as containers show them: v2 and v1, a limit above the process's own cgroup, a view through the process's root.
-// Made as plain files below a directory that stands for "/".
+// Cgroups as containers show them: v2 and v1, a limit above the process's own cgroup, a view through the process's
+// root. Made as plain files below a directory that stands for "/".
 #include "report/memory_gauge.h"
 
 #include <stdlib.h>
