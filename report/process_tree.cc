@@ -35,27 +35,35 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
 
 }  // namespace
 
-void ProcessTree::Note(pid_t pid) {
+std::string ProcessTree::Note(pid_t pid, const std::string& parent) {
   const uint64_t ticks = StartTicksOf(pid);
-  std::string name = ticks != 0 ? ProgramOf(pid) : "";
+  const std::string name = ticks != 0 ? ProgramOf(pid) : "";
   // Ours before its exec: a program of this moment only.
-  if (name.empty() || name == "cadastre") return;
+  if (name.empty() || name == "cadastre") return "";
+  const SeenProgram program{pid, ticks, name};
+  auto forked = forked_.find(pid);
+  if (forked != forked_.end() && (forked->second.start_ticks != ticks || forked->second.name != name)) {
+    if (forked->second.start_ticks == ticks) seen_.erase(forked->second);
+    forked_.erase(forked);
+  }
+  const bool is_new = seen_.insert(program).second && known_[pid] != ticks;
+  if (is_new && name == parent) forked_[pid] = program;
   known_[pid] = ticks;
-  seen_.insert({pid, ticks, std::move(name)});
+  return name;
 }
 
-void ProcessTree::Descend(pid_t pid, std::set<pid_t>* visited) {
+void ProcessTree::Descend(pid_t pid, const std::string& parent, std::set<pid_t>* visited) {
   if (!visited->insert(pid).second) return;
-  Note(pid);
-  for (pid_t child : ChildrenOf(pid)) Descend(child, visited);
+  const std::string name = Note(pid, parent);
+  for (pid_t child : ChildrenOf(pid)) Descend(child, name, visited);
 }
 
 void ProcessTree::Look() {
   std::erase_if(known_, [](const auto& entry) { return StartTicksOf(entry.first) != entry.second; });
   std::set<pid_t> visited;
   const std::map<pid_t, uint64_t> known = known_;
-  Descend(root_, &visited);
-  for (const auto& [pid, ticks] : known) Descend(pid, &visited);
+  Descend(root_, "", &visited);
+  for (const auto& [pid, ticks] : known) Descend(pid, "", &visited);
 }
 
 std::string NotRecordedText(const std::set<SeenProgram>& seen,

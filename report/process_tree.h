@@ -1,7 +1,8 @@
 // The processes that a program starts, as far as one sees them by looking now and then: who lives for less than that is
 // missed. Which of them were not recorded, by name.
 //
-// A program that a process becomes by exec counts as one more. Errors: none. Thread-safety: one thread; reads /proc.
+// A program that a process becomes by exec counts as one more, but not what a forked process was until then: its
+// parent's program. Errors: none. Thread-safety: one thread; reads /proc.
 //
 // Example:
 //   ProcessTree tree(child);
@@ -38,17 +39,19 @@ class ProcessTree {
 
   void Look();
   // One that has ended and was not waited for yet: its name can still be read.
-  void NoteEnding(pid_t pid) { Note(pid); }
+  void NoteEnding(pid_t pid) { Note(pid, ""); }
   const std::set<SeenProgram>& seen() const { return seen_; }
 
  private:
-  void Note(pid_t pid);
-  void Descend(pid_t pid, std::set<pid_t>* visited);
+  // Returns the name of its program.
+  std::string Note(pid_t pid, const std::string& parent);
+  void Descend(pid_t pid, const std::string& parent, std::set<pid_t>* visited);
 
   pid_t root_;
   std::map<pid_t, uint64_t>
       known_;  // alive at the last look, with its start: their children are ours, whoever has them
   std::set<SeenProgram> seen_;
+  std::map<pid_t, SeenProgram> forked_;  // with its parent's program: as such it has no name of its own yet
 };
 
 // "3 processes not recorded: sh, sleep (2)"; empty if every one was. `recorded` holds (pid, program).

@@ -184,7 +184,10 @@ absl::StatusOr<ProfilePath> FindProfile(const std::string& argument) {
     return found;
   }
   if (label == "last" && !snapshots.empty()) {
-    found.path = snapshots.back();
+    // The peak is taken by itself, at any moment: it is the last one only if nobody has taken another.
+    auto last = std::find_if(snapshots.rbegin(), snapshots.rend(),
+                             [](const std::string& path) { return !absl::EndsWith(path, "@peak"); });
+    found.path = last != snapshots.rend() ? *last : snapshots.back();
     return found;
   }
   std::optional<double> uptime = ParseDurationSeconds(label);

@@ -1,10 +1,10 @@
 // What a user types for P → the file to read: a path, a PID, or one of them with @LABEL, @peak, @last or @UPTIME.
 //
 // Snapshots are sibling files named "<profile>@<label>"; those of another process are found by their label alone.
-// `P@last` is the newest of them, `P@peak` is the one labelled so or, as a live file keeps the values of its peak, the
-// profile itself with the metric peak; `P@2h` is the one whose uptime is nearest to two hours, an error if the process
-// was never up that long. Errors: NotFound with the reason and, for a label, those that exist. Thread-safety: reads
-// files.
+// `P@last` is the newest of them (the peak aside), `P@peak` is the one labelled so or, as a live file keeps the values
+// of its peak, the profile itself with the metric peak; `P@2h` is the one whose uptime is nearest to two hours, an
+// error if the process was never up that long. Errors: NotFound with the reason and, for a label, those that exist.
+// Thread-safety: reads files.
 //
 // Example: absl::StatusOr<ProfilePath> found = FindProfile("4242@last");
 #ifndef CADASTRE_REPORT_PROFILE_PATH_H_

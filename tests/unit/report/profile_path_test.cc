@@ -62,6 +62,21 @@ TEST_CASE("Labels, the last snapshot, uptimes and the peak are found beside the 
   CHECK(std::string(missing.status().message()) == profile + " has no snapshot \"other\"; it has late, early");
 }
 
+TEST_CASE("The peak, which is taken by itself, is the last snapshot only if there is no other", "[profile_path]") {
+  Folder folder;
+  std::string profile = folder.path + "/a.cad";
+  testing::ProfileBuilder builder;
+  REQUIRE(builder.WriteTo(profile));
+  REQUIRE(builder.WriteTo(profile + "@peak"));
+  CHECK(FindProfile(profile + "@last")->path == profile + "@peak");
+  REQUIRE(builder.WriteTo(profile + "@noon"));
+  std::filesystem::last_write_time(profile + "@noon",
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  CHECK(FindProfile(profile + "@last")->path == profile + "@noon");
+  CHECK(FindProfile(profile + "@peak")->path == profile + "@peak");
+  CHECK_FALSE(FindProfile(profile + "@peak")->at_peak);
+}
+
 TEST_CASE("A snapshot of another process is not the last one, nor one at an uptime", "[profile_path]") {
   Folder folder;
   std::string profile = folder.path + "/a.cad";
