@@ -158,8 +158,8 @@ class Copier {
     if (!packs_) return region;
     const uint64_t used =
         (UsedBytes(region) + slack + format::kPageBytes - 1) / format::kPageBytes * format::kPageBytes;
-    // A block of names is read by its own length.
-    if (kind != format::kRegionSymbols) region.bytes = std::min(region.bytes, used);
+    // A block of names, and one of the process, is read by its own length.
+    if (kind != format::kRegionSymbols && kind != format::kRegionProcess) region.bytes = std::min(region.bytes, used);
     shift_ = end_ - region.offset;
     placed_[kind] = {end_, region.bytes, region.record_bytes, region.reserved};
     // A symbol block ends where its bytes end, not at a page.

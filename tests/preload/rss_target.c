@@ -32,7 +32,7 @@ static char *anonymous(long bytes, int protection) {
 static pthread_barrier_t used;
 
 static void *thread_that_uses_its_stack(void *unused) {
-  volatile char room[MIB];
+  volatile char room[MIB] __attribute__((unused));
   for (long i = 0; i < MIB; i += 4096) room[i] = 1;
   pthread_barrier_wait(&used);
   pause();
