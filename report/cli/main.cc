@@ -66,6 +66,7 @@ int Main(int argc, char** argv, cadastre::Invocation* invocation) {
   cadastre::AddReportCommand(app, invocation);
   cadastre::AddListCommand(app, invocation);
   cadastre::AddCheckCommand(app, invocation);
+  cadastre::AddDiffCommand(app, invocation);
   cadastre::AddSnapshotCommand(app, invocation);
   cadastre::AddSymbolizeCommand(app, invocation);
   cadastre::AddPrintCommand(app, invocation);
