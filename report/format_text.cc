@@ -10,6 +10,7 @@
 #include "report/format.h"
 #include "report/function_name.h"
 #include "report/runtime_facts.h"
+#include "report/stack_line.h"
 
 namespace cadastre {
 namespace {
@@ -185,7 +186,9 @@ class TextFormat {
       if (modules) cells.push_back(row.via);
       table.AddRow(cells);
     };
-    const std::vector<Row>& rows = report_.RowsBy(by);
+    std::vector<Row> rows = report_.RowsBy(by);
+    // Guesses are many, and one without a byte of what is shown says nothing. (A module that a rule names is at zero.)
+    std::erase_if(rows, [this](const Row& row) { return row.guessed && EstimateOf(row.tally, metric_).value <= 0; });
     for (size_t i = 0; i < rows.size() && i < options_.top; i++) add(rows[i], NameOf(rows[i]));
     if (rows.size() > options_.top) {
       Row rest;
@@ -223,50 +226,6 @@ class TextFormat {
     out_ += table.Print(kTextWidth, options_.style);
   }
 
-  // "f (libz.so.1) < g < h": from the leaf to the owner, without the middle where the line would be too long.
-  std::string StackLine(const SiteRow& row, size_t width) const {
-    std::vector<std::string> names;
-    std::vector<const Frame*> frames = report_.FramesOf(row);
-    if (frames.size() == 1 && absl::StartsWith(frames[0]->function, "[")) return frames[0]->function;
-    const int end = row.owner_frame >= 0 ? row.owner_frame : row.telling_frame;
-    size_t last = end >= 0 ? std::min<size_t>(static_cast<size_t>(end) + 1, frames.size()) : frames.size();
-    for (size_t i = 0; i < last; i++) {
-      bool passed = i > 0 && i + 1 < last;
-      // Says what its Java method, the next frame, says.
-      if (passed && !frames[i]->java && frames[i + 1]->java && absl::StartsWith(frames[i]->function, "Java_")) continue;
-      std::string name = SafeText(passed ? PassedFrame(*frames[i]) : ShortFrame(*frames[i]));
-      // Constructors and methods that call their namesakes.
-      if (passed && name == names.back()) continue;
-      names.push_back(std::move(name));
-    }
-    if (names.empty()) return "[no stack]";
-    std::string full = absl::StrJoin(names, " < ");
-    if (DisplayWidth(full) <= width) return full;
-    // The owner says most, then what allocated, then the owner's neighbours.
-    std::string owner = names.back();
-    std::string leaf = names.front();
-    if (names.size() == 1) return CutMiddle(owner, width);
-    // What the owner called tells more than the library of what allocated.
-    if (names.size() > 2) {
-      std::string bare = leaf.substr(0, leaf.find(" ("));
-      size_t rest = DisplayWidth(absl::StrCat(" < … < ", names[names.size() - 2], " < ", owner));
-      if (DisplayWidth(leaf) + rest > width && DisplayWidth(bare) + rest <= width) leaf = bare;
-    }
-    size_t half = (width - 7) / 2;
-    if (names.size() == 2) return absl::StrCat(CutMiddle(leaf, half), " < ", CutMiddle(owner, half + 4));
-    leaf =
-        CutMiddle(leaf, std::min(half, std::max<size_t>(half, width - 9 - std::min(width - 9, DisplayWidth(owner)))));
-    owner = CutMiddle(owner, width - DisplayWidth(leaf) - 7);
-    std::string line = absl::StrCat(" < ", owner);
-    size_t used = DisplayWidth(leaf) + 4 + DisplayWidth(line);  // " < …"
-    for (size_t i = names.size() - 2; i > 0; i--) {
-      if (used + 3 + DisplayWidth(names[i]) > width) break;
-      used += 3 + DisplayWidth(names[i]);
-      line = absl::StrCat(" < ", names[i], line);
-    }
-    return absl::StrCat(leaf, " < …", line);
-  }
-
   std::string RuleLine(const SiteRow& row) const {
     std::vector<std::string> parts;
     if (!row.rule.empty()) {
@@ -280,16 +239,15 @@ class TextFormat {
     return absl::StrJoin(parts, " · ");
   }
 
-  // Calls from two lines of a function that has no line numbers are two sites that read the same.
-  bool ReadTheSame(const SiteRow& a, const SiteRow& b) const {
+  std::string StackOf(const SiteRow& row, size_t width) const {
+    return StackLine(report_.FramesOf(row), row.owner_frame, row.telling_frame, width);
+  }
+
+  bool RowsReadTheSame(const SiteRow& a, const SiteRow& b) const {
     if (a.owner_frame != b.owner_frame || a.rule != b.rule) return false;
-    std::vector<const Frame*> left = report_.FramesOf(a), right = report_.FramesOf(b);
-    size_t shown = a.owner_frame >= 0 ? static_cast<size_t>(a.owner_frame) + 1 : std::max(left.size(), right.size());
-    if (left.size() < shown || right.size() < shown) return false;
-    return std::equal(
-        left.begin(), left.begin() + static_cast<ptrdiff_t>(shown), right.begin(), [](const Frame* x, const Frame* y) {
-          return x->function == y->function && x->library == y->library && x->file == y->file && x->line == y->line;
-        });
+    const std::vector<const Frame*> left = report_.FramesOf(a), right = report_.FramesOf(b);
+    return ReadTheSame(left, ShownFrames(left.size(), a.owner_frame, a.telling_frame), right,
+                       ShownFrames(right.size(), b.owner_frame, b.telling_frame));
   }
 
   // The heaviest site of each module, with what reads the same.
@@ -301,7 +259,7 @@ class TextFormat {
       auto [place, inserted] = head_of.try_emplace(row.module, heads.size());
       if (inserted) {
         heads.push_back(row);
-      } else if (ReadTheSame(heads[place->second], row)) {
+      } else if (RowsReadTheSame(heads[place->second], row)) {
         heads[place->second].tally.Add(row.tally);
       }
     }
@@ -313,7 +271,7 @@ class TextFormat {
       Estimate estimate = EstimateOf(row.tally, metric_);
       std::string head =
           absl::StrCat(metric_ == Metric::kCount ? FormatCount(estimate.value) : FormatBytes(estimate.value), ": ");
-      absl::StrAppend(&out_, head, StackLine(row, kTextWidth - DisplayWidth(head)), "\n");
+      absl::StrAppend(&out_, head, StackOf(row, kTextWidth - DisplayWidth(head)), "\n");
       std::string rule = RuleLine(row);
       if (!rule.empty())
         absl::StrAppend(&out_, options_.style.Faint(CutEnd(SafeText(absl::StrCat("  ", rule)), kTextWidth)), "\n");

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <utility>
 
@@ -29,6 +30,7 @@ int Print(const std::string& text) {
 
 absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& argument, const std::string& rules_flag,
                                                            const std::string& root) {
+  if (absl::Status status = CheckRoot(root); !status.ok()) return status;
   auto loaded = std::make_unique<LoadedProfile>();
   absl::StatusOr<ProfilePath> where = FindProfile(argument);
   if (!where.ok()) return where.status();
@@ -49,6 +51,15 @@ absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& ar
   loaded->symbolizer = std::make_unique<Symbolizer>(loaded->profile, SymbolizerOptions{.root = root});
   loaded->attribution = std::make_unique<Attribution>(loaded->profile, loaded->rules, loaded->symbolizer.get());
   return loaded;
+}
+
+absl::Status CheckRoot(const std::string& root) {
+  struct stat status {};
+  if (root.empty()) return absl::OkStatus();
+  if (stat(root.c_str(), &status) != 0)
+    return absl::NotFoundError(absl::StrCat("--root ", root, ": ", strerror(errno)));
+  if (!S_ISDIR(status.st_mode)) return absl::InvalidArgumentError(absl::StrCat("--root ", root, ": no directory"));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint64_t> ParseSize(const std::string& text) {

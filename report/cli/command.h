@@ -46,6 +46,7 @@ void AddReportCommand(CLI::App& app, Invocation* invocation);
 void AddInstallCommand(CLI::App& app, Invocation* invocation);
 void AddListCommand(CLI::App& app, Invocation* invocation);
 void AddCheckCommand(CLI::App& app, Invocation* invocation);
+void AddDiffCommand(CLI::App& app, Invocation* invocation);
 void AddSnapshotCommand(CLI::App& app, Invocation* invocation);
 void AddSymbolizeCommand(CLI::App& app, Invocation* invocation);
 void AddPrintCommand(CLI::App& app, Invocation* invocation);
@@ -74,6 +75,9 @@ struct LoadedProfile {
 };
 absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& argument, const std::string& rules_flag,
                                                            const std::string& root = "");
+
+// --root names a directory, or nothing.
+absl::Status CheckRoot(const std::string& root);
 
 // "512k", "64Mi", "1g": powers of 1024.
 absl::StatusOr<uint64_t> ParseSize(const std::string& text);

@@ -68,6 +68,7 @@ int Main(int argc, char** argv, cadastre::Invocation* invocation) {
   cadastre::AddListCommand(app, invocation);
   cadastre::AddCheckCommand(app, invocation);
   cadastre::AddRssCommand(app, invocation);
+  cadastre::AddDiffCommand(app, invocation);
   cadastre::AddSnapshotCommand(app, invocation);
   cadastre::AddSymbolizeCommand(app, invocation);
   cadastre::AddPrintCommand(app, invocation);

@@ -12,6 +12,7 @@ struct SymbolizeCommand {
 };
 
 int Symbolize(const SymbolizeCommand& command) {
+  if (absl::Status status = CheckRoot(command.root); !status.ok()) return Fail(status);
   absl::StatusOr<ProfilePath> where = FindProfile(command.profile);
   if (!where.ok()) return Fail(where.status());
   if (!where->note.empty()) fprintf(stderr, "cadastre: %s\n", SafeText(where->note).c_str());

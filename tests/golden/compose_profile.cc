@@ -1,10 +1,10 @@
 // Makes a profile from a description that people can read: compose_profile DESCRIPTION.txt OUT.cad
 //
 // One record a line; names are used by later lines; "#" begins a comment.
-//   interval BYTES | host TEXT | exe PATH | label K:V | uptime SECONDS | end running|exit:N|signal:N|lost | counter
-//   NAME N | rss BYTES | snapshot LABEL library NAME PATH | thread NAME TEXT site NAME [cut] FRAME...     leaf first:
-//   LIBRARY+HEX, java:METHOD[:LINE] or HEX (no library) live SITE SIZE WEIGHT COUNT [THREAD [SECONDS]]     COUNT
-//   sampled blocks that still live freed SITE SIZE WEIGHT COUNT
+//   pid N | started SECONDS | interval BYTES | host TEXT | exe PATH | label K:V | uptime SECONDS | end
+//   running|exit:N|signal:N|lost | counter NAME N | rss BYTES | snapshot LABEL library NAME PATH | thread NAME TEXT
+//   site NAME [cut] FRAME...     leaf first: LIBRARY+HEX, java:METHOD[:LINE] or HEX (no library) live SITE SIZE WEIGHT
+//   COUNT [THREAD [SECONDS]]     COUNT sampled blocks that still live freed SITE SIZE WEIGHT COUNT
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +35,10 @@ class Composer {
       header.last_sample_ns = number * 1'000'000'000;
       header.outcome.end_realtime_ns = header.start_realtime_ns + number * 1'000'000'000;
       uptime_s_ = number;
+    } else if (what == "pid" && line >> number) {
+      header.pid = static_cast<uint32_t>(number);
+    } else if (what == "started" && line >> number) {  // after 2026-01-01; before `uptime` and `snapshot`
+      header.start_realtime_ns += number * 1'000'000'000;
     } else if (what == "rss" && line >> number) {
       header.snapshot_rss_bytes = number;
     } else if (what == "host" && line >> value) {

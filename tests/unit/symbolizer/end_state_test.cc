@@ -16,6 +16,7 @@
 #include <sstream>
 #include <string>
 
+#include "symbolizer/file_use.h"
 #include "tests/support/catch.h"
 #include "tests/support/profile_builder.h"
 #include "tests/support/temporary_directory.h"
@@ -59,9 +60,11 @@ struct LiveProcess {
     close(descriptor);
     REQUIRE(mapping != MAP_FAILED);
   }
-  ~LiveProcess() {
+  void Unmap() {
     if (mapping != MAP_FAILED) munmap(mapping, 4096);
+    mapping = MAP_FAILED;
   }
+  ~LiveProcess() { Unmap(); }
 };
 
 TEST_CASE("A process that maps the file is running, one that does not has become another program", "[end_state]") {
@@ -79,7 +82,11 @@ TEST_CASE("The same pid with another start time or in another namespace is someb
   live.header.process_start_ticks++;
   CHECK(DecideEnd(live.header, live.path).end == EndState::kLost);
   live.header.process_start_ticks--;
+  // In another namespace the process table knows nobody; the file itself says whether somebody writes it.
   live.header.pid_namespace++;
+  const bool is_seen = FileUseOf(live.path) == FileUse::kWritten;  // not on a file system without leases
+  CHECK(DecideEnd(live.header, live.path).end == (is_seen ? EndState::kRunning : EndState::kLost));
+  live.Unmap();
   CHECK(DecideEnd(live.header, live.path).end == EndState::kLost);
   live.header.outcome.end = format::kEndExit;
   CHECK(DecideEnd(live.header, live.path).end == EndState::kExit);

@@ -1,0 +1,32 @@
+// A stack in one line, and whether two would read the same.
+//
+// Thread-safety: pure. Errors: none.
+//
+// Example: StackLine(report.FramesOf(row), row.owner_frame, row.telling_frame, 90)
+//   → "deflateInit2_ (libz.so.1) < … < Deflater.init < com.acme.InvoicePdf.compress (InvoicePdf.java:88)"
+#ifndef CADASTRE_REPORT_STACK_LINE_H_
+#define CADASTRE_REPORT_STACK_LINE_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "symbolizer/profile.h"
+
+namespace cadastre {
+
+// How many frames from the leaf a line is made of: to the owner, else to the frame that says most, else all. -1 = none.
+size_t ShownFrames(size_t frames, int owner_frame, int telling_frame);
+
+// "f (libz.so.1) < g < h": from the leaf to the owner, without the middle where the line would be wider than `width`
+// columns.
+std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, size_t width);
+
+// Calls from two lines of a function that has no line numbers are two sites that read the same. `shown`: ShownFrames of
+// each.
+bool ReadTheSame(const std::vector<const Frame*>& left, size_t left_shown, const std::vector<const Frame*>& right,
+                 size_t right_shown);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_REPORT_STACK_LINE_H_

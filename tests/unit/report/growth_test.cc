@@ -1,0 +1,139 @@
+// The error of a difference, from samples that snapshots share, and series that are short. (Whole histories:
+// tests/statistics.) A wrong covariance makes every growth look sure, or none.
+#include "report/growth.h"
+
+#include <cmath>
+#include <random>
+
+#include "report/shared_samples.h"
+#include "report/verdict.h"
+#include "tests/support/catch.h"
+
+namespace cadastre {
+namespace {
+
+GrowthSnapshot SnapshotAt(double hour, std::vector<GrowthSample> samples, const std::string& process = "p") {
+  GrowthSnapshot snapshot;
+  snapshot.label = std::to_string(hour);
+  snapshot.time_ns = static_cast<uint64_t>(1e18 + hour * 3600e9);
+  snapshot.process = process;
+  snapshot.method = "sampled, live bytes";
+  snapshot.interval_bytes = 1000;
+  GrowthSite site;
+  site.module = "m";
+  site.identity = "1";
+  for (const GrowthSample& sample : samples) {
+    const auto weight = static_cast<double>(sample.weight_bytes);
+    site.estimate.value += weight;
+    site.estimate.variance += weight * (weight - static_cast<double>(sample.size_bytes));
+  }
+  snapshot.total = site.estimate;
+  snapshot.sites.push_back(site);
+  snapshot.samples = std::move(samples);
+  return snapshot;
+}
+
+double ErrorOf(const GrowthSnapshot& a, const GrowthSnapshot& b) {
+  absl::StatusOr<Growth> growth = CompareSnapshots({a, b}, {});
+  REQUIRE(growth.ok());
+  return growth->modules.at(0).delta_error;
+}
+
+TEST_CASE("What is alive in both cancels, in one process alone", "[growth]") {
+  const GrowthSample old{1, 1, 100, 1100, 0}, gone{2, 1, 100, 1100, 0}, fresh{3, 5, 100, 1100, 0};
+  const double one = std::sqrt(1100.0 * 1000);
+  CHECK(ErrorOf(SnapshotAt(0, {old, gone}), SnapshotAt(1, {old, fresh})) == Approx(one * std::sqrt(2.0)));
+  CHECK(ErrorOf(SnapshotAt(0, {old}), SnapshotAt(1, {old})) == Approx(0).margin(1e-6));
+  CHECK(ErrorOf(SnapshotAt(0, {old}), SnapshotAt(1, {old}, "q")) == Approx(one * std::sqrt(2.0)));
+  // The same address again, later: another block.
+  CHECK(ErrorOf(SnapshotAt(0, {old}), SnapshotAt(1, {{1, 9, 100, 1100, 0}})) == Approx(one * std::sqrt(2.0)));
+}
+
+// Kept with a half: w' = 2 w about. var = w(w-S) + w'(w'-S) - 2 w'(w-S) where it is kept.
+TEST_CASE("Samples that were thinned in between are the same samples", "[growth]") {
+  const GrowthSample before{1, 1, 100, 1000, 0};
+  GrowthSample after = before;
+  after.weight_bytes = 2000;
+  const double variance = 1000.0 * 900 + 2000.0 * 1900 - 2 * 2000.0 * 900;
+  CHECK(ErrorOf(SnapshotAt(0, {before}), SnapshotAt(1, {after})) == Approx(std::sqrt(variance)));
+}
+
+TEST_CASE("The error of a thinned difference is that of many draws", "[growth]") {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> draw(0, 1);
+  constexpr int kBlocks = 200, kDraws = 4000;
+  const double size = 100, p = 0.1, kept = 0.5;
+  double sum = 0, squares = 0, estimated = 0;
+  for (int i = 0; i < kDraws; i++) {
+    std::vector<GrowthSample> before, after;
+    for (uint64_t block = 0; block < kBlocks; block++) {
+      if (draw(random) >= p) continue;
+      before.push_back({block, 1, 100, static_cast<uint64_t>(size / p), 0});
+      if (draw(random) < kept) after.push_back({block, 1, 100, static_cast<uint64_t>(size / p / kept), 0});
+    }
+    absl::StatusOr<Growth> growth = CompareSnapshots({SnapshotAt(0, before), SnapshotAt(1, after)}, {});
+    REQUIRE(growth.ok());
+    const GrowthRow& row = growth->modules.at(0);
+    sum += row.delta_bytes();
+    squares += row.delta_bytes() * row.delta_bytes();
+    estimated += row.delta_error * row.delta_error;
+  }
+  const double variance = squares / kDraws - sum / kDraws * sum / kDraws;
+  // A variance of 4,000 draws is known to sqrt(2/4000) = 2.2 %; 4 sigma.
+  CHECK(estimated / kDraws == Approx(variance).epsilon(0.09));
+  CHECK(std::fabs(sum / kDraws) < 4 * std::sqrt(variance / kDraws));
+}
+
+TEST_CASE("Covariance blocks make the matrix", "[growth]") {
+  CovarianceSum sum;
+  sum.Add({0, 1, 0, 1, 5});
+  sum.Add({1, 2, 1, 2, 7});
+  sum.Add({0, 0, 2, 2, 3});
+  const std::vector<double> wanted = {5, 5, 3, 5, 12, 7, 3, 7, 7};
+  CHECK(sum.Matrix(3) == wanted);
+  for (size_t i = 0; i < 9; i++) CHECK(sum.At(i / 3, i % 3) == wanted[i]);
+}
+
+Verdict Exactly(const std::vector<double>& hours, const std::vector<double>& bytes) {
+  Series series{hours, bytes, std::vector<double>(hours.size() * hours.size()), 0};
+  return JudgeSeries(series);
+}
+
+// Java heaps of three dumps: the platform's 9,006,504 and then nothing, auth's 418,824 and then 418,696.
+TEST_CASE("Three exact points: warm-up, leak, and what lies between", "[growth]") {
+  CHECK(Exactly({0, 1, 2}, {20e6, 20e6 + 9006504, 20e6 + 9006504}).kind == GrowthKind::kLevellingOff);
+  const Verdict leak = Exactly({0, 1, 2}, {1e6, 1e6 + 418824, 1e6 + 418824 + 418696});
+  CHECK(leak.kind == GrowthKind::kSteadyGrowth);
+  CHECK(*leak.rate_bytes_per_hour == Approx(418760));
+  CHECK(Exactly({0, 1, 2}, {1e6, 2e6, 2.2e6}).kind == GrowthKind::kTooNoisy);
+  CHECK(Exactly({0, 1, 2}, {1e6, 1e6, 1e6}).kind == GrowthKind::kNoChange);
+  CHECK(Exactly({0, 1, 2}, {1e6, 1e6, 3e6}).kind == GrowthKind::kStep);
+  CHECK(Exactly({0, 1, 2}, {1e6, 3e6, 1e6}).kind == GrowthKind::kSawtooth);
+  CHECK(Exactly({0, 1, 2}, {3e6, 2e6, 1e6}).kind == GrowthKind::kShrinking);
+  // Rates, not increments: the second takes ten times as long.
+  CHECK(Exactly({0, 1, 11}, {1e6, 2e6, 12e6}).kind == GrowthKind::kSteadyGrowth);
+  CHECK(Exactly({0, 1}, {1e6, 2e6}).kind == GrowthKind::kNone);
+  CHECK(Exactly({0, 0, 0}, {1e6, 2e6, 3e6}).kind == GrowthKind::kNone);
+}
+
+TEST_CASE("A verdict says which interval or time would tell", "[growth]") {
+  Series series{{0, 1, 2}, {50e6, 60e6, 55e6}, std::vector<double>(9), 4e6};
+  for (size_t i = 0; i < 3; i++) series.covariance[i * 4] = 20e6 * 20e6;
+  const Verdict verdict = JudgeSeries(series);
+  CHECK(verdict.kind == GrowthKind::kTooNoisy);
+  CHECK(verdict.reason.find("an interval of ") != std::string::npos);
+}
+
+TEST_CASE("Long series are judged by part of their points", "[growth]") {
+  std::vector<double> hours, bytes;
+  for (int i = 0; i < 1000; i++) {
+    hours.push_back(i);
+    bytes.push_back(1e8 + 1e6 * i);
+  }
+  const Verdict verdict = Exactly(hours, bytes);
+  CHECK(verdict.kind == GrowthKind::kSteadyGrowth);
+  CHECK(*verdict.rate_bytes_per_hour == Approx(1e6));
+}
+
+}  // namespace
+}  // namespace cadastre
