@@ -9,6 +9,7 @@
 #include "report/ledger_source.h"
 #include "report/nmt_view.h"
 #include "report/output_file.h"
+#include "report/process_info.h"
 
 namespace cadastre {
 namespace {
@@ -26,7 +27,7 @@ int PrintLedger(const RssCommand& command) {
   const pid_t typed = TypedPid(command.process);
   if (profile.ok()) {
     loaded = *std::move(profile);
-  } else if (typed == 0) {
+  } else if (typed == 0 || !ProcessExists(typed)) {
     return Fail(profile.status());
   }
   std::string smaps, nmt_problem;
