@@ -465,7 +465,7 @@ class CommandTest(unittest.TestCase):
             shown = self.cadastre(command, "--help")
             self.assertEqual(shown.status, 0)
             self.assertTrue("Example: cadastre" in shown.stdout or command == "rules", command)
-        for later in ("diff", "rss", "heap", "export", "redact", "top", "serve", "watch"):
+        for later in ("rss", "heap", "export", "redact", "top", "serve", "watch"):
             self.assertNotIn(later, commands)
         self.assertRegex(self.cadastre("version").stdout, r"^cadastre \d+\.\d+\.\d+\n$")
         self.assertEqual(self.cadastre().status, 2)
