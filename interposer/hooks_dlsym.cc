@@ -5,8 +5,8 @@
 // the real answer is compared with the function that we forward to: if it is that very one, the answer is our hook. If
 // it is libc's although another library serves malloc, it is a hook that forwards to libc's; a third library's private
 // malloc stays what it is. As all functions of a family come from one library, malloc and free are exchanged together
-// or not at all. A library that defines malloc itself is an allocator that looks for
-// the one behind it, and gets the truth.
+// or not at all. A library that defines malloc itself is an allocator that looks for the one behind it, and gets the
+// truth.
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>

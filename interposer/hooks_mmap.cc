@@ -162,6 +162,16 @@ void* Map(Way way, void* address, size_t length, int protection, int flags, int 
   return result;
 }
 
+// What was marked has gone, unless the kernel has answered with an error.
+int GoneOrBack(int error, uint64_t start, uint64_t end, uint64_t mark) {
+  if (error == 0) {
+    MappingPostGone(start, end, mark);
+  } else {
+    MappingPostUnmark(start, end, mark);
+  }
+  return error;
+}
+
 int Unmap(Way way, void* address, size_t length) {
   auto* real = Next<decltype(munmap)>(kMunmap, way);
   auto call = [&] {
@@ -172,13 +182,7 @@ int Unmap(Way way, void* address, size_t length) {
   const uint64_t start = reinterpret_cast<uint64_t>(address);
   if (!IsWanted() || !IsRange(start, length)) return call();
   const uint64_t end = EndOf(start, length), mark = MappingPostMark(start, end);
-  const int error = call();
-  if (error == 0) {
-    MappingPostGone(start, end, mark);
-  } else {
-    MappingPostUnmark(start, end, mark);
-  }
-  return error;
+  return GoneOrBack(call(), start, end, mark);
 }
 
 void* Remap(Way way, void* address, size_t old_length, size_t length, int flags, void* target,
@@ -263,13 +267,7 @@ int Detach(Way way, const void* address) {
   };
   if (!IsWanted()) return call();
   const uint64_t start = reinterpret_cast<uint64_t>(address), mark = MappingPostMarkSegment(start);
-  const int error = call();
-  if (error == 0) {
-    MappingPostGone(start, start + 1, mark);
-  } else {
-    MappingPostUnmark(start, start + 1, mark);
-  }
-  return error;
+  return GoneOrBack(call(), start, start + 1, mark);
 }
 
 // The break moved from `before` to `after`.

@@ -241,36 +241,39 @@ asm(".pushsection .text\n"
     ".cfi_endproc\n.size cadastre_optional_entry, .-cadastre_optional_entry\n"
     ".popsection\n");
 
-// A row, its hook, and the symbol that sleeps under the hook's address.
-#define CADASTRE_ENTRY(family_name, shape_name, name)                                                        \
-  extern "C" uint64_t cadastre_hook_##name(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);      \
-  CADASTRE_HIDDEN uint64_t cadastre_slow_##name(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t); \
-  extern "C" {                                                                                               \
-  __attribute__((visibility("hidden"), used, section("cadastre_entries")))                                   \
-  cadastre::OptionalEntry cadastre_entry_##name = {nullptr,                                                  \
-                                                   0,                                                        \
-                                                   cadastre::EntryFamily::k##family_name,                    \
-                                                   cadastre::kShape##shape_name,                             \
-                                                   #name,                                                    \
-                                                   reinterpret_cast<void*>(&cadastre_hook_##name),           \
-                                                   nullptr};                                                 \
-  }                                                                                                          \
-  asm(".pushsection .text\n"                                                                                 \
-      ".type cadastre_slow_" #name                                                                           \
-      ", @function\n"                                                                                        \
-      "cadastre_slow_" #name ": leaq cadastre_entry_" #name                                                  \
-      "(%rip), %rax\n"                                                                                       \
-      "jmp cadastre_optional_entry\n"                                                                        \
-      ".size cadastre_slow_" #name ", .-cadastre_slow_" #name                                                \
-      "\n"                                                                                                   \
-      ".popsection\n"                                                                                        \
-      ".symver cadastre_hook_" #name ", " #name "@CADASTRE_ASLEEP, local\n");                                \
-  CADASTRE_EXPORT uint64_t cadastre_hook_##name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,  \
-                                                uint64_t f) {                                                \
-    if (cadastre::NothingIsDue<cadastre::kShape##shape_name>(cadastre_entry_##name, a, b, c, d))             \
-      return cadastre_entry_##name.real(a, b, c, d, e, f);                                                   \
-    return cadastre_slow_##name(a, b, c, d, e, f);                                                           \
+// A row and its hook. `stem` makes their symbols; `linkage` is the hook's, `placement` the row's.
+#define CADASTRE_HOOK(linkage, placement, family_name, shape_name, stem, name)                                    \
+  linkage uint64_t cadastre_hook_##stem(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);              \
+  CADASTRE_HIDDEN uint64_t cadastre_slow_##stem(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);      \
+  extern "C" {                                                                                                    \
+  __attribute__((visibility("hidden"), used))                                                                     \
+  placement cadastre::OptionalEntry cadastre_entry_##stem = {nullptr,                                             \
+                                                             0,                                                   \
+                                                             cadastre::EntryFamily::k##family_name,               \
+                                                             cadastre::kShape##shape_name,                        \
+                                                             #name,                                               \
+                                                             reinterpret_cast<void*>(&cadastre_hook_##stem),      \
+                                                             nullptr};                                            \
+  }                                                                                                               \
+  asm(".pushsection .text\n"                                                                                      \
+      ".type cadastre_slow_" #stem                                                                                \
+      ", @function\n"                                                                                             \
+      "cadastre_slow_" #stem ": leaq cadastre_entry_" #stem                                                       \
+      "(%rip), %rax\n"                                                                                            \
+      "jmp cadastre_optional_entry\n"                                                                             \
+      ".size cadastre_slow_" #stem ", .-cadastre_slow_" #stem                                                     \
+      "\n"                                                                                                        \
+      ".popsection\n");                                                                                           \
+  linkage uint64_t cadastre_hook_##stem(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) { \
+    if (cadastre::NothingIsDue<cadastre::kShape##shape_name>(cadastre_entry_##stem, a, b, c, d))                  \
+      return cadastre_entry_##stem.real(a, b, c, d, e, f);                                                        \
+    return cadastre_slow_##stem(a, b, c, d, e, f);                                                                \
   }
+
+// One of the table's, and the symbol that sleeps under the hook's address.
+#define CADASTRE_ENTRY(family_name, shape_name, name)                         \
+  asm(".symver cadastre_hook_" #name ", " #name "@CADASTRE_ASLEEP, local\n"); \
+  CADASTRE_HOOK(CADASTRE_EXPORT, __attribute__((section("cadastre_entries"))), family_name, shape_name, name, name)
 
 #include "interposer/optional_entries.def"
 
@@ -278,34 +281,7 @@ asm(".pushsection .text\n"
 // -------------------------------------------------------------------------------------------------------
 
 // Not exported: only dlsym gives these hooks out, for a handle by which libc's function would be found.
-#define CADASTRE_LIBC_ENTRY(shape_name, name)                                                                     \
-  extern "C" __attribute__((visibility("hidden"), used))                                                          \
-  uint64_t cadastre_libc_##name(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);                      \
-  CADASTRE_HIDDEN uint64_t cadastre_libc_slow_##name(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t); \
-  extern "C" {                                                                                                    \
-  __attribute__((visibility("hidden"), used))                                                                     \
-  cadastre::OptionalEntry cadastre_libc_entry_##name = {nullptr,                                                  \
-                                                        0,                                                        \
-                                                        cadastre::EntryFamily::kLibc,                             \
-                                                        cadastre::kShape##shape_name,                             \
-                                                        #name,                                                    \
-                                                        reinterpret_cast<void*>(&cadastre_libc_##name),           \
-                                                        nullptr};                                                 \
-  }                                                                                                               \
-  asm(".pushsection .text\n"                                                                                      \
-      ".type cadastre_libc_slow_" #name                                                                           \
-      ", @function\n"                                                                                             \
-      "cadastre_libc_slow_" #name ": leaq cadastre_libc_entry_" #name                                             \
-      "(%rip), %rax\n"                                                                                            \
-      "jmp cadastre_optional_entry\n"                                                                             \
-      ".size cadastre_libc_slow_" #name ", .-cadastre_libc_slow_" #name                                           \
-      "\n"                                                                                                        \
-      ".popsection\n");                                                                                           \
-  uint64_t cadastre_libc_##name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {         \
-    if (cadastre::NothingIsDue<cadastre::kShape##shape_name>(cadastre_libc_entry_##name, a, b, c, d))             \
-      return cadastre_libc_entry_##name.real(a, b, c, d, e, f);                                                   \
-    return cadastre_libc_slow_##name(a, b, c, d, e, f);                                                           \
-  }
+#define CADASTRE_LIBC_ENTRY(shape_name, name) CADASTRE_HOOK(CADASTRE_HIDDEN, , Libc, shape_name, libc_##name, name)
 
 CADASTRE_LIBC_ENTRY(Allocate, malloc)
 CADASTRE_LIBC_ENTRY(Free, free)
@@ -324,9 +300,9 @@ const OptionalEntry* LibcEntry(const char* name, void* found) {
   if (libc == nullptr || libc == RealAllocatorLibrary() || FindInLibrary(libc, "gnu_get_libc_version") == nullptr)
     return nullptr;
   OptionalEntry* const entries[] = {
-      &cadastre_libc_entry_malloc,   &cadastre_libc_entry_free,           &cadastre_libc_entry_calloc,
-      &cadastre_libc_entry_realloc,  &cadastre_libc_entry_posix_memalign, &cadastre_libc_entry_aligned_alloc,
-      &cadastre_libc_entry_memalign, &cadastre_libc_entry_valloc,         &cadastre_libc_entry_pvalloc,
+      &cadastre_entry_libc_malloc,   &cadastre_entry_libc_free,           &cadastre_entry_libc_calloc,
+      &cadastre_entry_libc_realloc,  &cadastre_entry_libc_posix_memalign, &cadastre_entry_libc_aligned_alloc,
+      &cadastre_entry_libc_memalign, &cadastre_entry_libc_valloc,         &cadastre_entry_libc_pvalloc,
   };
   for (OptionalEntry* entry : entries) {
     if (strcmp(entry->name, name) != 0) continue;

@@ -244,9 +244,8 @@ bool TakeFromIndex(uint64_t address, uint32_t wanted, uint32_t* slot) {
   const uint64_t place = PlaceOf(address);
   if (!MayContainPlace(place)) return false;
   const uint64_t hash = HomeOf(place);
-  const uint32_t used = __atomic_load_n(&levels_used, __ATOMIC_ACQUIRE);
   // Large levels hold most entries, so they are asked first.
-  for (uint32_t level = used; level-- > 0;) {
+  for (uint32_t level = __atomic_load_n(&levels_used, __ATOMIC_ACQUIRE); level-- > 0;) {
     if (RemoveInLevel(level, hash, address, wanted, slot)) return true;
   }
   return false;

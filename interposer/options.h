@@ -69,8 +69,7 @@ struct OutputNames {
   uint64_t pid, start_seconds;
 };
 // Puts them in. `first` is where the first one begins in `to`, or null. False: there is no room, or another letter
-// after
-// "%" ("%%" is a percent sign).
+// after "%" ("%%" is a percent sign).
 bool ExpandOutput(const char* text, const OutputNames& names, char* to, size_t capacity, const char** first);
 // An expanded `out` that ends in ".cad" is a directory and a name; else a directory, and the name becomes empty.
 void SplitOutput(const char* text, char* directory, size_t directory_capacity, char* name, size_t name_capacity);

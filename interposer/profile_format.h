@@ -216,7 +216,8 @@ struct ThreadRecord {
   uint32_t flags;                  // ThreadFlags
 };
 static_assert(sizeof(ThreadRecord) == 64);
-// kThreadEnded is set when the target notices it: now and then, and at a clean exit. Without it, it is not known.
+// kThreadEnded is set when it is noticed: by the target now and then and at a clean exit, in a snapshot by who takes
+// it. Without it, it is not known.
 enum ThreadFlags : uint32_t { kThreadEnded = 1 };
 
 // ---- Thread buffers -----------------------------------------------------------------------------

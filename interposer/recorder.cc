@@ -61,9 +61,17 @@ void NoteTime(uint64_t now_ns) {
 
 uint32_t BufferOf(const ThreadState* thread) { return thread == nullptr ? 0 : thread->buffer; }
 
-uint64_t* FreesOf(const ThreadState* thread) {
+// The thread's own counter; one for all who have no buffer.
+uint64_t* CounterOf(const ThreadState* thread, uint64_t format::BufferRecord::*own,
+                    uint64_t format::Counters::*shared) {
   const uint32_t buffer = BufferOf(thread);
-  return buffer == 0 ? &g_profile.header->counters.frees : &g_profile.buffers[buffer - 1].frees;
+  return buffer == 0 ? &(g_profile.header->counters.*shared) : &(g_profile.buffers[buffer - 1].*own);
+}
+uint64_t* SamplesOf(const ThreadState* thread) {
+  return CounterOf(thread, &format::BufferRecord::samples, &format::Counters::samples);
+}
+uint64_t* FreesOf(const ThreadState* thread) {
+  return CounterOf(thread, &format::BufferRecord::frees, &format::Counters::frees);
 }
 
 void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t weight,
@@ -85,7 +93,7 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
   }
   if (inserted) {
     SiteLiveAdded(site, weight, now);
-    Count(thread->buffer != 0 ? &g_profile.buffers[thread->buffer - 1].samples : &counters->samples);
+    Count(SamplesOf(thread));
   } else {
     Count(&counters->dropped_live_full);
     Count(&counters->dropped_weight_bytes, weight);

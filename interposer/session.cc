@@ -157,12 +157,15 @@ const char* DefaultDirectory() {
   return runtime != nullptr && runtime[0] == '/' ? runtime : "/dev/shm";
 }
 
+// `cadastre run` has chosen the file of this very process.
+bool IsNamedByRun() { return options.name[0] != '\0' && options.for_pid == own_pid; }
+
 // Directory and name of the live file, by out=, or as `cadastre run` says. False: too long.
 bool ChoosePlace() {
   static char text[PATH_MAX];
   OutputNames names = {facts.exe[0] != '\0' ? facts.exe_name() : "unknown", facts.host, own_pid,
                        facts.start_realtime_ns / 1000000000ull};
-  const bool is_named = options.name[0] != '\0' && options.for_pid == own_pid;
+  const bool is_named = IsNamedByRun();
   const char* wanted = is_named && options.name[0] == '/' ? options.name : options.out;
   if (wanted[0] == '\0') wanted = DefaultDirectory();
   const char* first = nullptr;
@@ -265,7 +268,6 @@ bool SessionOpen() {
     SetState(SessionState::kOff);
     return false;
   }
-  const bool is_named = options.name[0] != '\0' && options.for_pid == own_pid;
   const bool exact = options.interval_bytes <= 1;
   RemoveOldProfiles(live_directory, facts, options.keep);
   ProfileSpec spec = {live_directory,
@@ -281,7 +283,7 @@ bool SessionOpen() {
   }
   if (error.what != nullptr) {
     // Nothing on stderr: that is the program's. `cadastre run` says it at the end, `cadastre doctor` when asked.
-    if (is_named) ProfileLeaveReason(spec, error);
+    if (IsNamedByRun()) ProfileLeaveReason(spec, error);
     SetState(SessionState::kOff);
     return false;
   }
