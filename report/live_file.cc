@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "interposer/profile_format.h"
+#include "report/clock.h"
 #include "report/output_file.h"
 
 namespace cadastre {
@@ -38,9 +39,7 @@ std::string StringAt(int descriptor, const format::Header& header, uint32_t unit
 
 // The log after a pause began or ended now.
 format::ControlLog LogWithPause(format::ControlLog log, bool begins) {
-  timespec time;
-  clock_gettime(CLOCK_REALTIME, &time);
-  uint64_t now = static_cast<uint64_t>(time.tv_sec) * 1000000000ull + static_cast<uint64_t>(time.tv_nsec);
+  const uint64_t now = RealtimeNow();
   if (begins) {
     log.paused_since_realtime_ns = now;
     if (log.first_pause_realtime_ns == 0) log.first_pause_realtime_ns = now;

@@ -17,7 +17,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
+
+#include "report/memory_cgroup.h"
 
 namespace cadastre {
 
@@ -33,20 +34,14 @@ class MemoryGauge {
 
   MemoryUse Read() const;
   // Processes of the cgroup that the OOM killer has killed so far; 0 also where that cannot be read.
-  uint64_t OomKills() const;
+  uint64_t OomKills() const { return cgroup_.OomKills(); }
   // The process's cgroup as a directory; empty: none was found.
-  std::string cgroup() const { return levels_.empty() ? "" : levels_[0]; }
+  std::string cgroup() const { return cgroup_.levels().empty() ? "" : cgroup_.levels()[0]; }
 
  private:
-  void FindCgroup();
-  bool TryMounts(const std::string& mountinfo, const std::string& mount_root, bool own_view);
-
   pid_t pid_;
   uint64_t limit_bytes_;
-  std::string root_;
-  bool is_v2_ = false;
-  std::string v1_path_, v2_path_;    // as /proc/PID/cgroup says
-  std::vector<std::string> levels_;  // directories, from the process's cgroup up to the mount
+  MemoryCgroup cgroup_;
 };
 
 }  // namespace cadastre

@@ -65,9 +65,10 @@ absl::Status OutputFile::Commit(Overwrite overwrite) {
   return absl::OkStatus();
 }
 
-absl::Status WriteOutputFile(const std::string& path, const std::string& text) {
+absl::Status WriteOutputFile(const std::string& path, const std::string& text, mode_t mode) {
   absl::StatusOr<OutputFile> out = OutputFile::Create(path);
   if (!out.ok()) return out.status();
+  fchmod(out->descriptor(), mode);
   for (size_t at = 0; at < text.size();) {
     const ssize_t put = write(out->descriptor(), text.data() + at, text.size() - at);
     if (put < 0 && errno == EINTR) continue;

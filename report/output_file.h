@@ -39,7 +39,7 @@ class OutputFile {
 };
 
 // A whole file of text, replacing one of that name.
-absl::Status WriteOutputFile(const std::string& path, const std::string& text);
+absl::Status WriteOutputFile(const std::string& path, const std::string& text, mode_t mode = 0600);
 
 // "OPERATION PATH: No such file or directory" from errno.
 absl::Status ErrnoStatus(int error, const std::string& operation, const std::string& path);

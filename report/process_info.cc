@@ -141,19 +141,21 @@ uint64_t PidNamespaceOf(pid_t pid) {
   return stat(absl::StrCat("/proc/", pid, "/ns/pid").c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-namespace {
-
-// The last number of "NSpid: 4242 17 7" in /proc/PID/status: what the process's own namespace calls it.
-uint32_t InnermostPidOf(pid_t pid) {
-  const std::string status = ReadWholeFile(absl::StrCat("/proc/", pid, "/status"));
+absl::string_view StatusField(absl::string_view status, absl::string_view name) {
   for (absl::string_view line : absl::StrSplit(status, '\n')) {
-    if (!absl::ConsumePrefix(&line, "NSpid:")) continue;
-    std::vector<absl::string_view> pids = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-    uint32_t innermost = 0;
-    return !pids.empty() && absl::SimpleAtoi(pids.back(), &innermost) ? innermost : 0;
+    if (absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, ":")) return absl::StripAsciiWhitespace(line);
   }
-  return 0;
+  return "";
 }
+
+uint32_t InnermostId(absl::string_view status) {
+  std::vector<absl::string_view> ids =
+      absl::StrSplit(StatusField(status, "NSpid"), absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  uint32_t innermost = 0;
+  return !ids.empty() && absl::SimpleAtoi(ids.back(), &innermost) ? innermost : 0;
+}
+
+namespace {
 
 pid_t FindInNamespaceBelow(uint32_t pid, uint64_t pid_namespace, uint64_t start_ticks) {
   DIR* listing = opendir("/proc");
@@ -163,7 +165,7 @@ pid_t FindInNamespaceBelow(uint32_t pid, uint64_t pid_namespace, uint64_t start_
     int candidate = 0;
     if (!absl::SimpleAtoi(entry->d_name, &candidate)) continue;
     if (StartTicksOf(candidate) == start_ticks && PidNamespaceOf(candidate) == pid_namespace &&
-        InnermostPidOf(candidate) == pid)
+        InnermostId(ReadWholeFile(absl::StrCat("/proc/", candidate, "/status"))) == pid)
       found = candidate;
   }
   closedir(listing);

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+
 namespace cadastre {
 
 struct MappedProfile {
@@ -31,6 +33,11 @@ std::vector<std::string> MappedFilesOf(pid_t pid);  // paths, each once
 int ImagesOf(pid_t pid, const char* name);        // how often a file of that name is mapped from its beginning: loaded
 bool MapsFileNamed(pid_t pid, const char* part);  // some mapping's path contains `part`
 std::string ReadWholeFile(const std::string& path, size_t limit = 16 << 20);  // "" if it cannot be read
+
+// The value behind "Name:" in the text of /proc/PID/status; empty = not there.
+absl::string_view StatusField(absl::string_view status, absl::string_view name);
+// The last number of "NSpid: 4242 17 7": what the pid namespace of the process, or thread, calls it; 0 = not there.
+uint32_t InnermostId(absl::string_view status);
 
 // The pid by which this pid namespace knows the process that wrote a profile: checks pid, start time and namespace, and
 // looks among the processes of namespaces below ours. 0 = not here, or gone.

@@ -16,7 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "report/clock.h"
 #include "report/jcmd.h"
+#include "report/memory_cgroup.h"
 #include "report/nmt.h"
 #include "report/process_info.h"
 #include "report/smaps.h"
@@ -102,25 +104,9 @@ class ResidentPages {
   std::vector<uint64_t> entries_ = std::vector<uint64_t>(1 << 16);
 };
 
-// The value behind "Name:" in a status file.
-absl::string_view StatusField(absl::string_view status, absl::string_view name) {
-  for (absl::string_view line : absl::StrSplit(status, '\n')) {
-    if (absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, ":")) return absl::StripAsciiWhitespace(line);
-  }
-  return "";
-}
-
 uint64_t KiloBytes(absl::string_view text) {
   uint64_t kib = 0;
   return absl::ConsumeSuffix(&text, " kB") && absl::SimpleAtoi(text, &kib) ? kib * 1024 : 0;
-}
-
-// As the target's pid namespace numbers it, which is what its profile has.
-uint32_t InnermostTid(absl::string_view status, uint32_t tid) {
-  std::vector<absl::string_view> numbers =
-      absl::StrSplit(StatusField(status, "NSpid"), absl::ByAnyChar("\t "), absl::SkipEmpty());
-  uint32_t inner = 0;
-  return !numbers.empty() && absl::SimpleAtoi(numbers.back(), &inner) ? inner : tid;
 }
 
 // Where a thread that waits in the kernel has its stack; 0 = it runs, or may not be looked at.
@@ -153,7 +139,9 @@ void CollectThreads(pid_t pid, ProcessMemory* memory) {
     const std::string status = ReadWholeFile(absl::StrCat(task, "/status"));
     if (status.empty()) continue;  // it has just ended
     LiveThread thread;
-    thread.tid = InnermostTid(status, tid);
+    // As the target's pid namespace numbers it, which is what its profile has.
+    const uint32_t inner = InnermostId(status);
+    thread.tid = inner != 0 ? inner : tid;
     thread.name = std::string(StatusField(status, "Name"));
     const MemoryArea* area = AreaAt(memory->areas, StackPointerOf(task));
     if (area != nullptr && area->name.empty() && area->writable)
@@ -163,49 +151,6 @@ void CollectThreads(pid_t pid, ProcessMemory* memory) {
   closedir(tasks);
   std::sort(memory->threads.begin(), memory->threads.end(),
             [](const LiveThread& a, const LiveThread& b) { return a.tid < b.tid; });
-}
-
-uint64_t NumberIn(const std::string& path) {
-  uint64_t value = 0;
-  const std::string text = ReadWholeFile(path);  // "max" is no number
-  return absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &value) ? value : 0;
-}
-
-uint64_t StatIn(absl::string_view stat, absl::string_view name) {
-  for (absl::string_view line : absl::StrSplit(stat, '\n')) {
-    uint64_t value = 0;
-    if (absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, " ") && absl::SimpleAtoi(line, &value))
-      return value;
-  }
-  return 0;
-}
-
-// Version 2 first, then version 1; in a container the path that /proc names is the mount's root as often as not.
-CgroupMemory ReadCgroup(pid_t pid) {
-  constexpr uint64_t kNoLimit = 1ull << 60;  // version 1 says "none" by a number close to 2^63
-  CgroupMemory cgroup;
-  const std::string text = ReadWholeFile(absl::StrCat("/proc/", pid, "/cgroup"));
-  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    const bool second = parts[1].empty();
-    std::vector<absl::string_view> controllers = absl::StrSplit(parts[1], ',');
-    if (!second && std::find(controllers.begin(), controllers.end(), "memory") == controllers.end()) continue;
-    for (absl::string_view inside : {parts[2], absl::string_view("")}) {
-      const std::string path = absl::StrCat(second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory", inside);
-      const uint64_t current = NumberIn(absl::StrCat(path, second ? "/memory.current" : "/memory.usage_in_bytes"));
-      if (current == 0) continue;
-      const std::string stat = ReadWholeFile(absl::StrCat(path, "/memory.stat"));
-      cgroup.current_bytes = current;
-      cgroup.limit_bytes = NumberIn(absl::StrCat(path, second ? "/memory.max" : "/memory.limit_in_bytes"));
-      if (cgroup.limit_bytes >= kNoLimit) cgroup.limit_bytes = 0;
-      cgroup.inactive_file_bytes = StatIn(stat, second ? "inactive_file" : "total_inactive_file");
-      cgroup.anonymous_bytes = StatIn(stat, second ? "anon" : "total_rss");
-      cgroup.file_bytes = StatIn(stat, second ? "file" : "total_cache");
-      return cgroup;
-    }
-  }
-  return cgroup;
 }
 
 void CollectNmt(pid_t pid, const CollectOptions& options, ProcessMemory* memory) {
@@ -239,14 +184,13 @@ absl::StatusOr<ProcessMemory> CollectProcessMemory(pid_t pid, const CollectOptio
   const std::string path = absl::StrCat("/proc/", pid, "/smaps");
   absl::StatusOr<std::string> text = ReadProcFile(path);
   if (!text.ok()) return text.status();
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
+  const uint64_t now = RealtimeNow();
   absl::StatusOr<std::vector<MemoryArea>> areas = ParseSmaps(*text, path);
   if (!areas.ok()) return areas.status();
   if (areas->empty())
     return absl::NotFoundError(absl::StrCat("process ", pid, " has no memory: it has ended, or is a kernel thread"));
   ProcessMemory memory;
-  memory.taken_realtime_ns = static_cast<uint64_t>(now.tv_sec) * 1000000000ull + static_cast<uint64_t>(now.tv_nsec);
+  memory.taken_realtime_ns = now;
   memory.pid = static_cast<uint32_t>(pid);
   memory.areas = *std::move(areas);
   if (options.smaps_text != nullptr) *options.smaps_text = *std::move(text);
@@ -260,7 +204,8 @@ absl::StatusOr<ProcessMemory> CollectProcessMemory(pid_t pid, const CollectOptio
   const std::string status = ReadWholeFile(absl::StrCat("/proc/", pid, "/status"));
   memory.status_rss_bytes = KiloBytes(StatusField(status, "VmRSS"));
   memory.page_table_bytes = KiloBytes(StatusField(status, "VmPTE"));
-  memory.cgroup = ReadCgroup(pid);
+  const MemoryCgroup cgroup(pid);
+  if (!cgroup.levels().empty()) memory.cgroup = cgroup.Read(cgroup.levels()[0]).value_or(CgroupMemory{});
   CollectThreads(pid, &memory);
   const TargetMemory target(pid);
   for (auto* find : {FindAllocatorHeaps, FindJvmRanges}) {

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "report/clock.h"
 #include "report/output_file.h"
 #include "report/process_info.h"
 #include "report/profile_copy.h"
@@ -21,12 +22,7 @@
 namespace cadastre {
 namespace {
 
-uint64_t NowNs(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000ull + static_cast<uint64_t>(now.tv_nsec);
-}
-double NowSeconds() { return static_cast<double>(NowNs(CLOCK_MONOTONIC)) / 1e9; }
+double NowSeconds() { return static_cast<double>(ClockNow(CLOCK_MONOTONIC)) / 1e9; }
 
 }  // namespace
 
@@ -88,7 +84,7 @@ void ProcessWatch::Look() {
   if (file_ < 0) return;
   Observation seen;
   seen.now_s = NowSeconds();
-  seen.realtime_ns = NowNs(CLOCK_REALTIME);
+  seen.realtime_ns = RealtimeNow();
   if (process_.pid != 0) {
     seen.rss_bytes = ResidentBytesOf(process_.pid);
     seen.memory = gauge_.Read();

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "interposer/profile_format.h"
+#include "report/clock.h"
 #include "report/output_file.h"
 #include "report/process_info.h"
 #include "report/profile_path.h"
@@ -27,12 +28,6 @@ constexpr uint64_t kChunkBytes = 1 << 20;
 constexpr uint64_t kSlackBytes = 64 * 1024;  // 585 sites; a hole as long as none is written
 constexpr size_t kThreadsAtOnce = 4096;
 constexpr char kZeroPage[format::kPageBytes] = {};
-
-uint64_t Now() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000ull + static_cast<uint64_t>(now.tv_nsec);
-}
 
 // pread that goes on; false: the file ended or an error (errno).
 bool ReadFully(int descriptor, void* to, uint64_t bytes, uint64_t offset) {
@@ -72,7 +67,7 @@ class Copier {
       : from_(from), to_(to), from_name_(from_name), to_name_(to_name) {}
 
   absl::Status Run(const CopyOptions& options) {
-    uint64_t begin = Now();
+    uint64_t begin = RealtimeNow();
     struct stat status;
     if (fstat(from_, &status) != 0) return ErrnoStatus(errno, "cannot read", from_name_);
     file_bytes_ = static_cast<uint64_t>(status.st_size);
@@ -364,7 +359,7 @@ class Copier {
       header_.snapshot_rss_bytes = options.pid > 0 ? ResidentBytesOf(options.pid) : header_.snapshot_rss_bytes;
       memset(header_.label, 0, sizeof(header_.label));
       memcpy(header_.label, options.label.data(), std::min(options.label.size(), sizeof(header_.label) - 1));
-      header_.snapshot_end_realtime_ns = Now();
+      header_.snapshot_end_realtime_ns = RealtimeNow();
     }
     return WriteFully(to_, &header_, sizeof(header_), 0) ? absl::OkStatus() : WriteError();
   }

@@ -95,8 +95,8 @@ absl::StatusOr<RunSums> RunSumsOf(const std::vector<GrowthSnapshot>& runs) {
       RunSum& module = add(&modules, {site.module, "", ""}, site);
       module.name = site.module;
       module.team = site.team;
-      RunSum& team = add(&teams, {site.module == kUnattributedModule ? kUnattributedModule : site.team, "", ""}, site);
-      team.name = site.module == kUnattributedModule ? kUnattributedModule : site.team;
+      const std::string team_name = site.module == kUnattributedModule ? kUnattributedModule : site.team;
+      add(&teams, {team_name, "", ""}, site).name = team_name;
       RunSum& row = add(&sites, {site.module, site.team, site.identity}, site);
       row.name = site.stack;
       row.module = site.module;

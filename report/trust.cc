@@ -156,11 +156,12 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
                                           FormatBytes(static_cast<double>(losses.dropped_weight_bytes)),
                                           ") were dropped: totals are at least what is shown"));
   }
-  if (losses.sites_overflowed > 0) {
-    trust.warnings.push_back(
-        absl::StrCat(FormatCount(static_cast<double>(losses.sites_overflowed)),
-                     " samples came after the stack table was full and are charged to [stack table full]"));
-  }
+  // "12 THINGS that went wrong", where there are any.
+  auto warn_of = [&](uint64_t count, absl::string_view what) {
+    if (count > 0) trust.warnings.push_back(absl::StrCat(FormatCount(static_cast<double>(count)), what));
+  };
+  warn_of(losses.sites_overflowed,
+          " samples came after the stack table was full and are charged to [stack table full]");
   if (losses.interval_doublings > 0) {
     trust.warnings.push_back(absl::StrCat("the interval was doubled ", Times(losses.interval_doublings),
                                           " because memory= ran short", IntervalsText(profile)));
@@ -169,22 +170,12 @@ Trust JudgeProfile(const Profile& profile, uint64_t min_samples) {
     trust.warnings.push_back(absl::StrCat("the interval was changed ", Times(profile.interval_changes), " while it ran",
                                           IntervalsText(profile)));
   }
-  if (losses.missed_frees > 0) {
-    trust.warnings.push_back(
-        absl::StrCat(FormatCount(static_cast<double>(losses.missed_frees)),
-                     " frees were not seen (code that is bound past Cadastre: RTLD_DEEPBIND, another namespace,"
-                     " an allocator of its own); their blocks counted as live until the address was used again"));
-  }
-  if (losses.mappings_full > 0) {
-    trust.warnings.push_back(
-        absl::StrCat(FormatCount(static_cast<double>(losses.mappings_full)),
-                     " mappings had no room in the profile and are not shown: memory= gives it more"));
-  }
-  if (losses.mapping_events_lost > 0) {
-    trust.warnings.push_back(absl::StrCat(FormatCount(static_cast<double>(losses.mapping_events_lost)),
-                                          " changes of mappings came too fast to be recorded: what is mapped is shown"
-                                          " as it was before them"));
-  }
+  warn_of(losses.missed_frees,
+          " frees were not seen (code that is bound past Cadastre: RTLD_DEEPBIND, another namespace, an allocator of"
+          " its own); their blocks counted as live until the address was used again");
+  warn_of(losses.mappings_full, " mappings had no room in the profile and are not shown: memory= gives it more");
+  warn_of(losses.mapping_events_lost,
+          " changes of mappings came too fast to be recorded: what is mapped is shown as it was before them");
   if (profile.jvm.walker == format::kWalkerUnusable) {
     trust.warnings.push_back(absl::StrCat("no Java frames: libjvm.so ", profile.jvm.version,
                                           " does not say where to find ", profile.jvm.missing));

@@ -1,7 +1,5 @@
 // `cadastre check`: the CI gate.
-#include <errno.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -129,15 +127,8 @@ absl::Status Measure(const CheckCommand& command, const std::string& argument, M
   return absl::OkStatus();
 }
 
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  absl::StatusOr<OutputFile> out = OutputFile::Create(path);
-  if (!out.ok()) return out.status();
-  // It stands in a repository or is picked up by a build's server: others read it.
-  fchmod(out->descriptor(), 0644);
-  if (write(out->descriptor(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return ErrnoStatus(errno, "cannot write", path);
-  return out->Commit(OutputFile::kOverwrite);
-}
+// What is written stands in a repository or is picked up by a build's server: others read it.
+constexpr mode_t kForAll = 0644;
 
 struct Write {
   CheckFormat format;
@@ -250,11 +241,12 @@ int RunCheck(const CheckCommand& command) {
     check.results.push_back(enough);
   }
   for (const Write& output : *writes) {
-    if (absl::Status status = WriteFile(output.path, FormatCheck(check, output.format)); !status.ok())
+    if (absl::Status status = WriteOutputFile(output.path, FormatCheck(check, output.format), kForAll); !status.ok())
       return Fail(status);
   }
   if (!command.save.empty()) {
-    if (absl::Status status = WriteFile(command.save, FormatBaseline(measured.live)); !status.ok()) return Fail(status);
+    if (absl::Status status = WriteOutputFile(command.save, FormatBaseline(measured.live), kForAll); !status.ok())
+      return Fail(status);
   }
   const int printed = check.results.empty() ? kExitDone : Print(FormatCheck(check, *CheckFormatOf(command.format)));
   if (printed != kExitDone) return printed;
@@ -277,22 +269,16 @@ void AddCheckCommand(CLI::App& app, Invocation* invocation) {
                       "with --baseline: fails where both are exceeded (default 10%,32m)");
   command->add_flag("--fail-on-unowned", options->fail_on_unowned,
                     "fails on memory without an owner and on modules without a team");
-  options->min_samples_option =
-      command
-          ->add_option(
-              "--min-samples", options->min_samples,
-              "fewer samples than this make a profile unusable (default 200); no matter where every allocation was "
-              "recorded (interval=1)")
-          ->check(WholeNumber(0));
+  options->min_samples_option = AddMinSamplesOption(command, &options->min_samples);
   command->add_option("--save", options->save, "writes a baseline: a small text file for version control");
   command->add_option("--format", options->format, "text (default), json, markdown, junit or github")
       ->check(OneOf({"text", "json", "markdown", "junit", "github"}));
   command->add_option("--write", options->writes, "FORMAT=FILE: the same into a file as well: junit=cadastre.xml")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--rules", options->rules, "owner rules (default: $CADASTRE_RULES, then ./owners.csv)");
+  AddRulesOption(command, &options->rules);
   command->add_option("--teams", options->teams, "team,contact (default: teams.csv beside the rules)");
-  command->add_option("--root", options->root, "put before every library path, for a container");
+  AddRootOption(command, &options->root);
   command->footer(
       "A gate fails where the estimate minus two standard errors is over its limit, and warns in between.\n"
       "Example: cadastre check pay.cad --rules owners.csv --max-unattributed 5 --budgets budgets.csv");

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "interposer/options.h"
+#include "report/cli/choices.h"
 #include "report/process_info.h"
 #include "report/text_table.h"
 
@@ -51,6 +52,22 @@ absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& ar
   loaded->symbolizer = std::make_unique<Symbolizer>(loaded->profile, SymbolizerOptions{.root = root});
   loaded->attribution = std::make_unique<Attribution>(loaded->profile, loaded->rules, loaded->symbolizer.get());
   return loaded;
+}
+
+void AddRulesOption(CLI::App* command, std::string* rules) {
+  command->add_option("--rules", *rules, "owner rules (default: $CADASTRE_RULES, then ./owners.csv)");
+}
+
+void AddRootOption(CLI::App* command, std::string* root) {
+  command->add_option("--root", *root, "put before every library path, for a container: /proc/PID/root");
+}
+
+CLI::Option* AddMinSamplesOption(CLI::App* command, uint64_t* samples) {
+  return command
+      ->add_option("--min-samples", *samples,
+                   "fewer samples than this make a profile unusable (default 200); no matter where every allocation "
+                   "was recorded (interval=1)")
+      ->check(WholeNumber(0));
 }
 
 absl::Status CheckRoot(const std::string& root) {

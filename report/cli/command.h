@@ -76,6 +76,11 @@ struct LoadedProfile {
 absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& argument, const std::string& rules_flag,
                                                            const std::string& root = "");
 
+// Flags that several commands have, with the same words.
+void AddRulesOption(CLI::App* command, std::string* rules);
+void AddRootOption(CLI::App* command, std::string* root);
+CLI::Option* AddMinSamplesOption(CLI::App* command, uint64_t* samples);
+
 // --root names a directory, or nothing.
 absl::Status CheckRoot(const std::string& root);
 

@@ -60,12 +60,12 @@ void AddDiffCommand(CLI::App& app, Invocation* invocation) {
   command->add_option("--metric", options->metric, "live (default) or mapped")->check(OneOf({"live", "mapped"}));
   command->add_option("--requests", options->requests,
                       "a counter of the program at each snapshot, for a rate per 1,000: 0,12000,24500");
-  command->add_option("--rules", options->input.rules, "owner rules (default: $CADASTRE_RULES, then ./owners.csv)");
+  AddRulesOption(command, &options->input.rules);
   command->add_option("--top", options->top, "rows to print; JSON: sites (default: 10; JSON and CSV: all)")
       ->check(WholeNumber(0));
   command->add_option("--format", options->format, "text (default), json, csv or markdown")
       ->check(OneOf({"text", "json", "csv", "markdown"}));
-  command->add_option("--root", options->input.root, "put before every library path, for a container: /proc/PID/root");
+  AddRootOption(command, &options->input.root);
   command->footer("Example: cadastre diff pay.cad@10:20 pay.cad@11:20 pay.cad@last --by site");
   command->callback([=] { invocation->status = Diff(*options); });
 }

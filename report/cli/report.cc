@@ -80,18 +80,13 @@ void AddReportCommand(CLI::App& app, Invocation* invocation) {
       command->add_option("--metric", options->metric, "live (default), allocated, count, peak or mapped")
           ->check(OneOf(NamesOf(kMetrics, MetricName)));
   command->add_option("--older-than", options->older_than, "rank by live memory older than this: 10m, 2h");
-  command->add_option("--rules", options->rules, "owner rules (default: $CADASTRE_RULES, then ./owners.csv)");
+  AddRulesOption(command, &options->rules);
   command->add_option("--top", options->top, "rows to print; JSON: sites (default: 10; JSON and CSV: all)")
       ->check(WholeNumber(0));
   command->add_option("--format", options->format, "text (default), json, csv or markdown")
       ->check(OneOf({"text", "json", "csv", "markdown"}));
-  command
-      ->add_option(
-          "--min-samples", options->min_samples,
-          "fewer samples than this make a profile unusable (default 200); no matter where every allocation was "
-          "recorded (interval=1)")
-      ->check(WholeNumber(0));
-  command->add_option("--root", options->root, "put before every library path, for a container: /proc/PID/root");
+  AddMinSamplesOption(command, &options->min_samples);
+  AddRootOption(command, &options->root);
   command->footer("Example: cadastre report pay.cad --by site --metric allocated --top 5");
   command->callback([=] { invocation->status = PrintReport(*options); });
 }

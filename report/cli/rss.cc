@@ -69,8 +69,8 @@ void AddRssCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<RssCommand>();
   CLI::App* command = app.add_subcommand("rss", "the RSS ledger: rows that add up to Rss exactly");
   command->add_option("P", options->process, "PID (recorded or not), or a snapshot: P@LABEL")->required();
-  command->add_option("--rules", options->rules, "owner rules (default: $CADASTRE_RULES, then ./owners.csv)");
-  command->add_option("--root", options->root, "put before every library path, for a container: /proc/PID/root");
+  AddRulesOption(command, &options->rules);
+  AddRootOption(command, &options->root);
   command->add_option("--top", options->top, "owners to print for each row (default 10; the other formats: all)")
       ->check(WholeNumber(0));
   command->add_option("--format", options->format, "text (default), json, csv or markdown")

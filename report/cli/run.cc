@@ -26,6 +26,7 @@
 #include "report/cli/command.h"
 #include "report/cli/live_file_watch.h"
 #include "report/cli/run_watch.h"
+#include "report/clock.h"
 #include "report/executable_facts.h"
 #include "report/format.h"
 #include "report/function_name.h"
@@ -131,12 +132,6 @@ void MakePrivateDirectories(const std::string& directory) {
   std::error_code ignored;
   std::filesystem::create_directories(directory, ignored);
   umask(before);
-}
-
-uint64_t RealtimeNow() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000ull + static_cast<uint64_t>(now.tv_nsec);
 }
 
 // The value that the program went by: the flag's, else the environment's.
