@@ -8,24 +8,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define NI __attribute__((noinline))
-enum { kLive = 2000, kTenths = 10, kMostThreads = 16 };
+#include "tests/support/call_paths.h"
 
-// 2^8 call paths of eight frames, each ending in an allocation.
-static NI void* left(uint32_t way, int depth, size_t bytes);
-static NI void* right(uint32_t way, int depth, size_t bytes);
-static NI void* step(uint32_t way, int depth, size_t bytes) {
-  void* volatile block = depth == 0 ? malloc(bytes) : way & 1 ? left(way >> 1, depth - 1, bytes) : right(way >> 1, depth - 1, bytes);
-  return block;
-}
-static NI void* left(uint32_t way, int depth, size_t bytes) {
-  void* volatile block = step(way, depth, bytes);
-  return block;
-}
-static NI void* right(uint32_t way, int depth, size_t bytes) {
-  void* volatile block = step(way, depth, bytes);
-  return block;
-}
+enum { kLive = 2000, kTenths = 10, kMostThreads = 16 };
 
 static long allocations;  // of one thread
 static double cost[kMostThreads][kTenths];

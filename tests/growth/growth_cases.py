@@ -1,11 +1,11 @@
 """What the tests here share: cases that compose profiles and run the command on them."""
-import argparse
 import os
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import target  # noqa: E402
+import command_cases  # noqa: E402
+from command_cases import cadastre, expect, path_of, program  # noqa: E402
 
 RULES = "prefix,module,team\ncom.acme.billing.,billing,payments\ncom.acme.search.,search,discovery\nlib:libnative.so,native,core\n"
 HEAD = """library libc /nowhere/lib/libc.so.6
@@ -23,31 +23,17 @@ SITES = {"invoice": "libc+100 java:com.acme.billing.Invoice.add:{line}", "index"
          "table": "libc+100 native+{offset}", "nobody": "libc+100 java:org.geo.Tile.load"}
 WEIGHT = 524320  # of a block of 64 bytes at 512 KiB
 
-_cadastre = _compose = _scratch = None
-_problems = []
-
-
-def expect(condition, message):
-    if not condition:
-        _problems.append(message)
-
-
-def path_of(name):
-    return os.path.join(_scratch, name)
-
 
 def write(name, content):
-    path = path_of(name)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(content)
+    """Its name: what is run is run where it lies, and says where a fault is by it."""
+    command_cases.write(name, content)
     return name
 
 
 def compose_text(name, text):
     with open(path_of(name + ".txt"), "w", encoding="utf-8") as file:
         file.write(text)
-    subprocess.run([_compose, path_of(name + ".txt"), path_of(name)], check=True)
+    subprocess.run([program("compose"), path_of(name + ".txt"), path_of(name)], check=True)
     return name
 
 
@@ -64,12 +50,6 @@ def compose(name, samples, sites=None, exe="pay", interval=524288, pid=4242, sta
     return compose_text(name, text)
 
 
-def cadastre(*words, environment=None):
-    """(exit status, stdout, stderr), run where the profiles are."""
-    ran = target.run([_cadastre, *words], environment, cwd=_scratch)
-    return ran.status, ran.stdout, ran.stderr
-
-
 def refused(what, words, said):
     """Exit 2, nothing on stdout, one line that says what is wrong."""
     status, stdout, stderr = cadastre(*words)
@@ -77,19 +57,4 @@ def refused(what, words, said):
 
 
 def run_all(name, cases):
-    global _cadastre, _compose, _scratch
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cadastre", required=True)
-    parser.add_argument("--compose", required=True)
-    arguments = parser.parse_args()
-    _cadastre, _compose = os.path.abspath(arguments.cadastre), os.path.abspath(arguments.compose)
-    for case in cases:
-        _scratch = target.scratch_directory(name)
-        try:
-            write("owners.csv", RULES)
-            case()
-        except Exception as error:  # one broken case must not hide the others
-            _problems.append(f"{case.__name__}: {error!r}")
-        finally:
-            target.remove(_scratch)
-    target.finish(_problems[:30])
+    command_cases.run_all(name, cases, ("cadastre", "compose"), before_each=lambda: write("owners.csv", RULES))

@@ -4,7 +4,6 @@
 Exists because each of these has a way of its own to leave a profiler without its file, its command or its view. The recipes are those of
 README.md. What the machine does not allow (namespaces, a memory cgroup) is skipped and said.
 """
-import argparse
 import os
 import re
 import shutil
@@ -69,15 +68,9 @@ class BundleTest(unittest.TestCase):
             os.chmod(self.shm, 0o1777)
 
     def contained(self, command, environment=None, name="err", **more):
-        path = os.path.join(self.scratch, name)
-        with open(path, "w", encoding="utf-8") as err:
-            steered = Steered(self.root.command(command), {"CONTAINER_SHM": self.shm, **(environment or {})}, stderr=err, **more)
+        steered = Steered(self.root.command(command), {"CONTAINER_SHM": self.shm, **(environment or {})},
+                          stderr_path=os.path.join(self.scratch, name), **more)
         self.addCleanup(steered.close)
-
-        def said():
-            with open(path, encoding="utf-8") as file:
-                return file.read()
-        steered.said = said
         return steered
 
     def preloaded(self, extra=""):
@@ -246,15 +239,11 @@ class BundleTest(unittest.TestCase):
 
 def main():
     global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--static", required=True)
-    parser.add_argument("--cadastre", required=True)
-    parser.add_argument("--program", required=True)
-    ARGUMENTS, rest = parser.parse_known_args()
+    ARGUMENTS, argv = target.test_arguments("static", "cadastre", "program")
     if not os.path.exists(ARGUMENTS.static):
         print("skipped: no static archives of elfutils and its compression libraries are installed, so there is no bundle")
         sys.exit(target.SKIP)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    unittest.main(argv=argv, verbosity=2)
 
 
 if __name__ == "__main__":

@@ -6,21 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NI __attribute__((noinline))
-static NI void* left(uint32_t way, int depth, size_t bytes);
-static NI void* right(uint32_t way, int depth, size_t bytes);
-static NI void* step(uint32_t way, int depth, size_t bytes) {
-  void* volatile block = depth == 0 ? malloc(bytes) : way & 1 ? left(way >> 1, depth - 1, bytes) : right(way >> 1, depth - 1, bytes);
-  return block;
-}
-static NI void* left(uint32_t way, int depth, size_t bytes) {
-  void* volatile block = step(way, depth, bytes);
-  return block;
-}
-static NI void* right(uint32_t way, int depth, size_t bytes) {
-  void* volatile block = step(way, depth, bytes);
-  return block;
-}
+#include "tests/support/call_paths.h"
 
 static size_t held;
 static NI void leak(long blocks, int many_stacks) {

@@ -4,7 +4,6 @@ samples are dropped and totals are "at least". The total never sinks in any of t
 
 Exists because a profiler that runs full in the night shows a leak that has stopped growing at three o'clock.
 """
-import argparse
 import os
 import subprocess
 import sys
@@ -76,11 +75,8 @@ class CapTest(unittest.TestCase):
 
 def main():
     global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    for name in ("library", "cadastre", "program"):
-        parser.add_argument(f"--{name}", required=True)
-    ARGUMENTS, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    ARGUMENTS, argv = target.test_arguments("library", "cadastre", "program")
+    unittest.main(argv=argv, verbosity=2)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 
 Exists because an interposer meets everything a process can do, and each of these has been somebody's outage; tests/README.md has the table.
 """
-import argparse
 import os
 import re
 import shutil
@@ -359,13 +358,12 @@ class Loader(Hazard):
 
 def main():
     global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--cadastre", required=True)
-    parser.add_argument("--files", required=True, help="folder of the programs and libraries of this test")
-    parser.add_argument("--missing", default="the compiler cannot", help="why one of these was not built")
-    ARGUMENTS, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+    def more(parser):
+        parser.add_argument("--files", required=True, help="folder of the programs and libraries of this test")
+        parser.add_argument("--missing", default="the compiler cannot", help="why one of these was not built")
+    ARGUMENTS, argv = target.test_arguments("library", "cadastre", more=more)
+    unittest.main(argv=argv, verbosity=2)
 
 
 if __name__ == "__main__":

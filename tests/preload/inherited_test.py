@@ -4,7 +4,6 @@
 Exists because a profiler that ignores SIGPIPE for itself, opens a pipe early or fills a closed stdin changes how its target behaves, and
 nothing in the target's output may say so. Each set-up is made in the child before the exec, once for each of the three ways.
 """
-import argparse
 import os
 import re
 import resource
@@ -120,12 +119,8 @@ class InheritedTest(unittest.TestCase):
 
 def main():
     global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--cadastre", required=True)
-    parser.add_argument("--program", required=True)
-    ARGUMENTS, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    ARGUMENTS, argv = target.test_arguments("library", "cadastre", "program")
+    unittest.main(argv=argv, verbosity=2)
 
 
 if __name__ == "__main__":

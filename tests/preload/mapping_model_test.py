@@ -5,7 +5,6 @@ Exists because an interval map is wrong silently: a fixed mapping over half of a
 program (mapping_model.c) writes both sides at each checkpoint. Inside its windows they must be equal, page by page and protection by
 protection; outside, nothing may be in the profile that the kernel does not know.
 """
-import argparse
 import os
 import re
 import sys
@@ -77,14 +76,12 @@ class MappingModelTest(unittest.TestCase):
 
 def main():
     global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--cadastre", required=True)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--calls", type=int, default=1000000)
-    parser.add_argument("--timeout", type=int, default=500)
-    ARGUMENTS, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest])
+
+    def more(parser):
+        parser.add_argument("--calls", type=int, default=1000000)
+        parser.add_argument("--timeout", type=int, default=500)
+    ARGUMENTS, argv = target.test_arguments("library", "cadastre", "program", more=more)
+    unittest.main(argv=argv)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ Exists because a sum that is off by one mapping is no ledger. `cadastre rss --sm
 it up by itself. Programs: what is installed of python3, node, gcc, redis-server and nginx; JVMs by collector and level of native memory
 tracking; a program of ours for each trick with mappings, whose resident bytes are known; allocators that say themselves what is resident.
 """
-import argparse
 import csv
 import io
 import json
@@ -339,15 +338,13 @@ class BadInputTest(LedgerCase):
 
 def main():
     global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--cadastre", required=True)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--all", action="store_true", help="each collector with each level of native memory tracking")
-    ARGUMENTS, rest = parser.parse_known_args()
+
+    def more(parser):
+        parser.add_argument("--all", action="store_true", help="each collector with each level of native memory tracking")
+    ARGUMENTS, argv = target.test_arguments("library", "cadastre", "program", more=more)
     for name in ("library", "cadastre", "program"):
         setattr(ARGUMENTS, name, os.path.abspath(getattr(ARGUMENTS, name)))
-    unittest.main(argv=[sys.argv[0], *rest])
+    unittest.main(argv=argv)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 Exists because a profiler that is inherited through the environment meets shells, probes and a thousand short-lived helpers, and must leave
 exactly the files that somebody wants, whatever way a program ends.
 """
-import argparse
 import os
 import re
 import signal
@@ -172,16 +171,9 @@ class TreeTest(unittest.TestCase):
     # -- run as a watcher
 
     def running(self, *options):
-        path = os.path.join(self.scratch, "err")
-        with open(path, "w", encoding="utf-8") as err:
-            steered = Steered([ARGUMENTS.cadastre, "run", "--interval", "64k", "--out", self.live, *options, "--", ARGUMENTS.program], {},
-                              stderr=err)
+        steered = Steered([ARGUMENTS.cadastre, "run", "--interval", "64k", "--out", self.live, *options, "--", ARGUMENTS.program], {},
+                          stderr_path=os.path.join(self.scratch, "err"))
         self.addCleanup(steered.close)
-
-        def said():
-            with open(path, encoding="utf-8") as file:
-                return file.read()
-        steered.said = said
         return steered
 
     def test_run_takes_snapshots(self):
@@ -244,12 +236,8 @@ class TreeTest(unittest.TestCase):
 
 def main():
     global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--cadastre", required=True)
-    parser.add_argument("--program", required=True)
-    ARGUMENTS, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    ARGUMENTS, argv = target.test_arguments("library", "cadastre", "program")
+    unittest.main(argv=argv, verbosity=2)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 Exists because nobody can ask a process that was OOM-killed: what it held must have been copied before, by somebody who was no part of it.
 The target is steered through a pipe, and each test waits for files, not for time.
 """
-import argparse
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import target  # noqa: E402
-from steered import Steered, profiles_in, snapshots_of, until  # noqa: E402
+from steered import Steered, profiles_in, read_text, snapshots_of, until  # noqa: E402
 
 ARGUMENTS = None
 
@@ -53,10 +52,7 @@ class WatchTest(unittest.TestCase):
             process.wait()
             process.stdout.close()
         self.addCleanup(stop)
-        def said():
-            with open(path, encoding="utf-8") as file:
-                return file.read()
-        process.said = said
+        process.said = lambda: read_text(path)
         until(lambda: "watching " in process.said() or process.poll() is not None, "the watch")
         return process
 
@@ -274,12 +270,8 @@ class WatchTest(unittest.TestCase):
 
 def main():
     global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--cadastre", required=True)
-    parser.add_argument("--program", required=True)
-    ARGUMENTS, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    ARGUMENTS, argv = target.test_arguments("library", "cadastre", "program")
+    unittest.main(argv=argv, verbosity=2)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,11 @@ import io
 import os
 import shutil
 import subprocess
+import sys
 import zipfile
 
-from command_cases import cadastre, expect, path_of, run_all, write
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from command_cases import cadastre, expect, path_of, run_all, write  # noqa: E402
 
 HEADER = "prefix,module,team\n"
 

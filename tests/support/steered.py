@@ -1,4 +1,5 @@
 """A recorded watch_target that a test steers through its standard input, and waiting for a condition instead of sleeping."""
+import contextlib
 import glob
 import os
 import select
@@ -21,12 +22,26 @@ def until(condition, what, timeout=60):
         time.sleep(0.02)
 
 
-class Steered:
-    """COMMAND, which is or becomes a watch_target, recorded by the bare preload unless `environment` says otherwise."""
+def read_text(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
-    def __init__(self, command, environment, **more):
-        self.process = subprocess.Popen(command, env={**target.clean_environment(), **environment}, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, start_new_session=True, **more)
+
+class Steered:
+    """COMMAND, which is or becomes a watch_target, recorded by the bare preload unless `environment` says otherwise. What it says on stderr goes
+    into the file `stderr_path`, if that is given, so that nothing blocks."""
+
+    def __init__(self, command, environment, stderr_path=None, **more):
+        self.stderr_path = stderr_path
+        with open(stderr_path, "w", encoding="utf-8") if stderr_path else contextlib.nullcontext() as err:
+            if err:
+                more["stderr"] = err
+            self.process = subprocess.Popen(command, env={**target.clean_environment(), **environment}, stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, text=True, start_new_session=True, **more)
+
+    def said(self):
+        """On stderr, so far."""
+        return read_text(self.stderr_path)
 
     def do(self, line):
         """Says a line and waits for the answer."""

@@ -2,6 +2,7 @@
 
 Everything here is standard library. Used by tests/programs, tests/preload, tests/jvm and tests/golden.
 """
+import argparse
 import collections
 import glob
 import json
@@ -40,6 +41,17 @@ def find_library(name):
             return path
     print(f"skipped: {name} is not installed")
     sys.exit(SKIP)
+
+
+def test_arguments(*names, more=None):
+    """For a unittest program whose paths ctest gives as --NAME: (what was given, argv for unittest.main)."""
+    parser = argparse.ArgumentParser()
+    for name in names:
+        parser.add_argument(f"--{name}", required=True)
+    if more is not None:
+        more(parser)
+    arguments, rest = parser.parse_known_args()
+    return arguments, [sys.argv[0], *rest]
 
 
 def clean_environment():

@@ -3,7 +3,6 @@
 
 Exists because exit statuses, one-line errors, signals and terminals are seen only from outside the process.
 """
-import argparse
 import glob
 import json
 import os
@@ -513,12 +512,9 @@ class CommandTest(unittest.TestCase):
 
 def main():
     global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--cadastre", required=True)
-    ARGUMENTS, rest = parser.parse_known_args()
+    ARGUMENTS, argv = target.test_arguments("library", "cadastre")
     ARGUMENTS.cadastre = os.path.abspath(ARGUMENTS.cadastre)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    unittest.main(argv=argv, verbosity=2)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 
 namespace cadastre {
 namespace {
@@ -16,12 +17,8 @@ namespace {
 class Root {
  public:
   Root() {
-    char name[] = "/tmp/cadastre-gauge-XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path = name;
     Put("proc/7/statm", "1000 256 0 0 0 0 0\n");  // 256 pages: 1 MiB
   }
-  ~Root() { std::filesystem::remove_all(path); }
   void Put(const std::string& file, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(path + "/" + file).parent_path());
     std::ofstream(path + "/" + file) << text;
@@ -32,7 +29,9 @@ class Root {
     Put(directory + "/memory.stat", "anon 1\ninactive_file " + std::to_string(idle) + "\nactive_file 3\n");
     Put(directory + "/memory.events", "low 0\noom 1\noom_kill 2\n");
   }
-  std::string path;
+
+  testing::TemporaryDirectory directory;
+  const std::string& path = directory.path();
 };
 
 TEST_CASE("A version 2 cgroup's working set is held against its limit", "[memory_gauge]") {

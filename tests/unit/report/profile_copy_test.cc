@@ -18,25 +18,16 @@
 #include "symbolizer/profile.h"
 #include "tests/support/catch.h"
 #include "tests/support/profile_builder.h"
+#include "tests/support/temporary_directory.h"
 
 namespace cadastre {
 namespace {
 
-class Folder {
+class Folder : public testing::TemporaryDirectory {
  public:
-  Folder() {
-    char name[] = "/tmp/cadastre-copy-XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
   size_t Files() const {
-    return std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator{});
+    return std::distance(std::filesystem::directory_iterator(path()), std::filesystem::directory_iterator{});
   }
-
- private:
-  std::string path_;
 };
 
 testing::ProfileBuilder SmallProfile(uint32_t live) {

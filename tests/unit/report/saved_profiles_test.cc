@@ -17,21 +17,12 @@
 #include "symbolizer/profile.h"
 #include "tests/support/catch.h"
 #include "tests/support/profile_builder.h"
+#include "tests/support/temporary_directory.h"
 
 namespace cadastre {
 namespace {
 
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/cadastre-saved-XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string operator/(const std::string& name) const { return path + "/" + name; }
-  std::string path;
-};
+using Folder = testing::TemporaryDirectory;
 
 testing::ProfileBuilder Dead(const std::string& exe, uint64_t started_ns = 1000) {
   testing::ProfileBuilder builder;
@@ -136,11 +127,11 @@ TEST_CASE("Of the saved profiles of each program the oldest go", "[saved_profile
   put("a3.cad", "/bin/a", 3, true);
   put("a0.cad", "/bin/a", 0, false);  // nobody has seen it
   put("b1.cad", "/bin/b", 1, true);
-  RemoveSavedBeyond(folder.path, 2);
+  RemoveSavedBeyond(folder.path(), 2);
   CHECK_FALSE(std::filesystem::exists(folder / "a1.cad"));
   CHECK_FALSE(std::filesystem::exists(folder / "a1.cad@peak"));
   for (const char* name : {"a0.cad", "a2.cad", "a3.cad", "b1.cad"}) CHECK(std::filesystem::exists(folder / name));
-  RemoveSavedBeyond(folder.path, 0, "/bin/b");
+  RemoveSavedBeyond(folder.path(), 0, "/bin/b");
   CHECK_FALSE(std::filesystem::exists(folder / "b1.cad"));
   CHECK(std::filesystem::exists(folder / "a3.cad"));
 }
