@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "interposer/decimal.h"
+
 namespace cadastre {
 namespace {
 
@@ -57,10 +59,6 @@ bool SetOut(Options* o, const char* text, size_t length) {
   return length > 0 && CopyText(text, length, o->out);
 }
 bool SetExe(Options* o, const char* text, size_t length) { return length > 0 && CopyText(text, length, o->exe); }
-bool SetName(Options* o, const char* text, size_t length) {
-  if (length == 0 || (text[0] != '/' && memchr(text, '/', length) != nullptr)) return false;
-  return CopyText(text, length, o->name);
-}
 bool SetExpect(Options* o, const char* text, size_t length) { return CopyText(text, length, o->expect); }
 bool SetMinLife(Options* o, const char* text, size_t length) { return ParseDuration(text, length, &o->min_life_ns); }
 bool SetSeed(Options* o, const char* text, size_t length) { return ParseWhole(text, length, 10, &o->seed); }
@@ -135,7 +133,6 @@ const Knob kKnobs[] = {
     {"label", "K:V, kept in the profile; may be repeated", "KEY:VALUE; all of them have 255 bytes together", AddLabel},
     {"expect", "the allocator that should serve malloc, e.g. jemalloc", "an allocator's name, as in jemalloc",
      SetExpect},
-    {"name", nullptr, "a file name", SetName},
     {"for", nullptr, "a process id", SetForPid},
 };
 constexpr size_t kKnobCount = sizeof(kKnobs) / sizeof(kKnobs[0]);
@@ -236,13 +233,8 @@ bool ExpandOutput(const char* text, const OutputNames& names, char* to, size_t c
     }
   };
   auto put_number = [&](uint64_t value) {
-    char digits[24];
-    size_t at = sizeof(digits);
-    do {
-      digits[--at] = static_cast<char>('0' + value % 10);
-      value /= 10;
-    } while (value != 0);
-    while (at < sizeof(digits)) put(digits[at++]);
+    const Decimal number(value);
+    for (const char* digit = number.text(); *digit != '\0'; digit++) put(*digit);
   };
   *first = nullptr;
   for (; *text != '\0'; text++) {

@@ -18,19 +18,18 @@ enum class Children { kYes, kNo, kPattern };
 inline constexpr size_t kOptionTextBytes = 256;
 
 struct Options {
-  uint64_t interval_bytes;      // interval=512k      mean bytes between samples; 1 = every allocation
-  uint64_t memory_bytes;        // memory=0           cap of the profile; 0 = min(64m, a quarter of the free space)
-  uint64_t min_life_ns;         // min-life=0         a clean exit sooner leaves no file
-  uint64_t seed;                // seed=0             0 = random
-  uint32_t keep;                // keep=all           dead, saved profiles of the same program beyond N are removed
-  uint32_t mode;                // mode=600           permissions of the file, octal
-  bool start_paused;            // start=now|paused
-  CommandDetail command;        // command=exe|full|none
-  Children children;            // children=yes|no|PATTERN
-  uint32_t for_pid;             // for=PID            (set by `cadastre run`) the process that `name` is meant for
-  char out[kOptionTextBytes];   // out=DIR or DIR/NAME.cad, with %p %t %h %e
-  char exe[kOptionTextBytes];   // exe=GLOB of program names
-  char name[kOptionTextBytes];  // name=FILE  (set by `cadastre run`) file name inside out, or an absolute path
+  uint64_t interval_bytes;     // interval=512k      mean bytes between samples; 1 = every allocation
+  uint64_t memory_bytes;       // memory=0           cap of the profile; 0 = min(64m, a quarter of the free space)
+  uint64_t min_life_ns;        // min-life=0         a clean exit sooner leaves no file
+  uint64_t seed;               // seed=0             0 = random
+  uint32_t keep;               // keep=all           dead, saved profiles of the same program beyond N are removed
+  uint32_t mode;               // mode=600           permissions of the file, octal
+  bool start_paused;           // start=now|paused
+  CommandDetail command;       // command=exe|full|none
+  Children children;           // children=yes|no|PATTERN
+  uint32_t for_pid;            // for=PID            (set by `cadastre run`) the process that it has started
+  char out[kOptionTextBytes];  // out=DIR or DIR/NAME.cad, with %p %t %h %e
+  char exe[kOptionTextBytes];  // exe=GLOB of program names
   char children_pattern[kOptionTextBytes];
   char expect[kOptionTextBytes];  // expect=jemalloc
   char labels[kOptionTextBytes];  // label=K:V, repeatable; newline-separated here

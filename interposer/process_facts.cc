@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "interposer/decimal.h"
 #include "interposer/elf_lookup.h"
 #include "interposer/raw_syscall.h"
 #include "interposer/thread_state.h"
@@ -215,14 +216,8 @@ void MakeProfileName(const ProcessFacts& facts, uint32_t pid, char* out, size_t 
     }
   };
   auto add_number = [&](uint64_t value) {
-    char digits[24];
-    size_t at = sizeof(digits) - 1;
-    digits[at] = '\0';
-    do {
-      digits[--at] = static_cast<char>('0' + value % 10);
-      value /= 10;
-    } while (value != 0);
-    add(digits + at, sizeof(digits));
+    const Decimal number(value);
+    add(number.text(), number.length());
   };
   add("cadastre-", 16);
   add(facts.host, 64);

@@ -6,10 +6,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 
 #include <initializer_list>
 
+#include "interposer/decimal.h"
 #include "interposer/private_memory.h"
 #include "interposer/process_facts.h"
 #include "interposer/raw_syscall.h"
@@ -117,20 +119,62 @@ void FillView(Header* header) {
   __atomic_store_n(&g_profile.header, header, __ATOMIC_RELEASE);
 }
 
-// "DIR/NAME" or, where that is taken, "DIR/NAME-2.cad" and so on.
-bool MakePath(const ProfileSpec& spec, int attempt, char* out, size_t capacity) {
+// "DIR/NAME.cad", or "DIR/NAME-2.cad" and so on.
+bool MakePath(const ProfileSpec& spec, uint32_t number, char* out, size_t capacity) {
   size_t directory = strlen(spec.directory), name = strlen(spec.name);
-  if (directory + name + 8 > capacity) return false;
+  if (directory + name + 20 > capacity) return false;
   memcpy(out, spec.directory, directory);
   out[directory++] = '/';
   memcpy(out + directory, spec.name, name + 1);
-  if (attempt == 0) return true;
+  if (number <= 1) return true;
   size_t stem = name > 4 && memcmp(spec.name + name - 4, ".cad", 4) == 0 ? name - 4 : name;
   char* tail = out + directory + stem;
-  tail[0] = '-';
-  tail[1] = static_cast<char>('1' + attempt);
-  memcpy(tail + 2, ".cad", 5);
+  const Decimal digits(number);
+  *tail++ = '-';
+  memcpy(tail, digits.text(), digits.length());
+  memcpy(tail + digits.length(), ".cad", 5);
   return true;
+}
+
+bool IsTaken(const char* path) {
+  struct stat existing {};
+  return RawSyscall(SYS_newfstatat, AT_FDCWD, reinterpret_cast<long>(path), reinterpret_cast<long>(&existing),
+                    AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+// Below it every number is tried, so that names have no gaps; beyond, a directory of ten thousand profiles of one name
+// (a fixed `out` and short-lived children) must not cost each new one as many system calls.
+constexpr uint32_t kNumbersTriedInTurn = 16, kLargestNumber = 1u << 20;
+
+// The number after the largest that is taken, if none is missing; else one that is free.
+uint32_t FreeNumberAfter(const ProfileSpec& spec, uint32_t taken, char* path, size_t capacity) {
+  uint32_t free = taken;
+  do {
+    taken = free;
+    free *= 2;
+    MakePath(spec, free, path, capacity);
+  } while (free < kLargestNumber && IsTaken(path));
+  while (free - taken > 1) {
+    const uint32_t middle = taken + (free - taken) / 2;
+    MakePath(spec, middle, path, capacity);
+    (IsTaken(path) ? taken : free) = middle;
+  }
+  return free;
+}
+
+// Creates the file under the first name that nobody has. Its descriptor, or the kernel's error.
+long CreateFile(const ProfileSpec& spec, char* path, size_t capacity) {
+  // Others may take the names that were free: a storm of children that all begin now.
+  constexpr uint32_t kAttempts = 1000;
+  uint32_t number = 0;
+  for (uint32_t attempt = 0; attempt < kAttempts; attempt++) {
+    number = number == kNumbersTriedInTurn ? FreeNumberAfter(spec, number, path, capacity) : number + 1;
+    MakePath(spec, number, path, capacity);
+    const long opened = RawSyscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
+                                   O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, spec.mode);
+    if (opened != -EEXIST) return opened;
+  }
+  return -EEXIST;
 }
 
 uint64_t Limit(int which) {
@@ -202,18 +246,10 @@ ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_
   if (limit < kSmallestFileBytes) return {"file size limit (ulimit -f) leaves no room for the profile", EFBIG};
   if (bytes < kSmallestFileBytes) return {"no space for the profile", ENOSPC};
 
-  int fd = -1;
-  for (int attempt = 0; attempt < 9 && fd < 0; attempt++) {
-    if (!MakePath(spec, attempt, path_out, path_bytes)) return {"path of the profile is too long", ENAMETOOLONG};
-    long opened = RawSyscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path_out),
-                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, spec.mode);
-    if (opened >= 0) {
-      fd = static_cast<int>(opened);
-    } else if (opened != -EEXIST) {
-      return {"cannot create the profile", static_cast<int>(-opened)};
-    }
-  }
-  if (fd < 0) return {"cannot create the profile", EEXIST};
+  if (!MakePath(spec, 0, path_out, path_bytes)) return {"path of the profile is too long", ENAMETOOLONG};
+  const long opened = CreateFile(spec, path_out, path_bytes);
+  if (opened < 0) return {"cannot create the profile", static_cast<int>(-opened)};
+  const int fd = static_cast<int>(opened);
   ProfileError error = MapFile(fd, bytes, spec.exact);
   // Closed at once: a daemon may close every descriptor and get this number for a file of its own.
   RawSyscall(SYS_close, fd);
@@ -239,17 +275,24 @@ void ProfileDiscard(const char* path) {
   RawSyscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path), 0);
 }
 
-void ProfileLeaveReason(const ProfileSpec& spec, const ProfileError& error) {
+void ProfileLeaveReason(const char* directory, uint32_t pid, const ProfileError& error) {
   static char path[PATH_MAX];
   static char text[256];
+  constexpr char kStem[] = "/cadastre-";
+  const size_t length = strlen(directory);
+  if (length + 40 > sizeof(path)) return;
+  memcpy(path, directory, length);
+  const Decimal digits(pid);
+  char* tail = path + length;
+  memcpy(tail, kStem, sizeof(kStem) - 1);
+  tail += sizeof(kStem) - 1;
+  memcpy(tail, digits.text(), digits.length());
+  memcpy(tail + digits.length(), ".why", 5);
   size_t used = 0;
-  auto add = [&used](char* out, size_t capacity, const char* part) {
-    for (; *part != '\0' && used + 1 < capacity; part++) out[used++] = *part;
-    out[used] = '\0';
-  };
-  for (const char* part : {spec.directory, "/", spec.name, ".why"}) add(path, sizeof(path), part);
-  used = 0;
-  for (const char* part : {error.what, ": ", ErrorText(error.error)}) add(text, sizeof(text), part);
+  for (const char* part : {error.what, ": ", ErrorText(error.error)}) {
+    for (; *part != '\0' && used + 1 < sizeof(text); part++) text[used++] = *part;
+  }
+  text[used] = '\0';
   RawSyscall(SYS_symlinkat, reinterpret_cast<long>(text), AT_FDCWD, reinterpret_cast<long>(path));
 }
 

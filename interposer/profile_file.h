@@ -40,7 +40,7 @@ extern ProfileView g_profile;
 
 struct ProfileSpec {
   const char* directory;
-  const char* name;       // file name in it; a number is appended if it is taken
+  const char* name;       // file name in it; where that is taken a number follows it
   uint32_t mode;          // permissions
   uint64_t memory_bytes;  // cap; 0 = min(default_memory_bytes, a quarter of the free space there)
   uint64_t default_memory_bytes;
@@ -61,10 +61,10 @@ ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_
 // Takes back what ProfileCreate has made, before it was published.
 void ProfileDiscard(const char* path);
 
-// No profile could be made: leaves the reason beside where it would be, for whoever has chosen its name (`cadastre
-// run`, `doctor`). As the target of a symbolic link "NAME.why": it needs no file size, no address space and no disk
+// No profile could be made: leaves the reason where it would be, for whoever has started the process (`cadastre run`,
+// `doctor`). As the target of a symbolic link "cadastre-PID.why": it needs no file size, no address space and no disk
 // block, and one of these is what is missing.
-void ProfileLeaveReason(const ProfileSpec& spec, const ProfileError& error);
+void ProfileLeaveReason(const char* directory, uint32_t pid, const ProfileError& error);
 
 // From here on hooks write into it: call once everything else in the header is filled.
 void ProfilePublish();

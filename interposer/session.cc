@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include "interposer/decimal.h"
 #include "interposer/elf_lookup.h"
 #include "interposer/jvm/jvm.h"
 #include "interposer/library_map.h"
@@ -89,14 +90,10 @@ bool ParentHasComplained() {
   static constexpr char kName[] = "CADASTRE_OPTIONS=";
   static char text[128 * 1024];
   char path[40] = "/proc/";
-  char digits[24];
-  size_t at = sizeof(digits), used = 6;
-  uint64_t parent = static_cast<uint64_t>(RawSyscall(SYS_getppid));
-  do {
-    digits[--at] = static_cast<char>('0' + parent % 10);
-    parent /= 10;
-  } while (parent != 0);
-  while (at < sizeof(digits)) path[used++] = digits[at++];
+  const Decimal parent(static_cast<uint64_t>(RawSyscall(SYS_getppid)));
+  size_t used = 6;
+  memcpy(path + used, parent.text(), parent.length());
+  used += parent.length();
   memcpy(path + used, "/exe", 5);
   const long link = RawSyscall(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>(path), reinterpret_cast<long>(text),
                                sizeof(text) - 1);
@@ -115,7 +112,18 @@ bool ParentHasComplained() {
 
 void SayComplaints() {
   if (complaint_count == 0 || ParentHasComplained()) return;
-  for (size_t i = 0; i < complaint_count; i++) SessionSay(complaints[i].what, complaints[i].item, complaints[i].length);
+  constexpr size_t kQuoted = 100;  // enough to find it by; an environment variable may have 128 KiB
+  for (size_t i = 0; i < complaint_count; i++) {
+    const Complaint& complaint = complaints[i];
+    if (complaint.length <= kQuoted) {
+      SessionSay(complaint.what, complaint.item, complaint.length);
+      continue;
+    }
+    char quoted[kQuoted + 3];
+    memcpy(quoted, complaint.item, kQuoted);
+    memcpy(quoted + kQuoted, "...", 3);
+    SessionSay(complaint.what, quoted, sizeof(quoted));
+  }
 }
 
 void MakeAlivePage() {
@@ -157,21 +165,15 @@ const char* DefaultDirectory() {
   return runtime != nullptr && runtime[0] == '/' ? runtime : "/dev/shm";
 }
 
-// `cadastre run` has chosen the file of this very process.
-bool IsNamedByRun() { return options.name[0] != '\0' && options.for_pid == own_pid; }
-
-// Directory and name of the live file, by out=, or as `cadastre run` says. False: too long.
+// Directory and name of the live file, by out=. False: too long.
 bool ChoosePlace() {
   static char text[PATH_MAX];
   OutputNames names = {facts.exe[0] != '\0' ? facts.exe_name() : "unknown", facts.host, own_pid,
                        facts.start_realtime_ns / 1000000000ull};
-  const bool is_named = IsNamedByRun();
-  const char* wanted = is_named && options.name[0] == '/' ? options.name : options.out;
-  if (wanted[0] == '\0') wanted = DefaultDirectory();
+  const char* wanted = options.out[0] != '\0' ? options.out : DefaultDirectory();
   const char* first = nullptr;
   if (!ExpandOutput(wanted, names, text, sizeof(text), &first)) return false;
   SplitOutput(text, live_directory, sizeof(live_directory), live_name, sizeof(live_name));
-  if (is_named && options.name[0] != '/') strcpy(live_name, options.name);
   if (live_name[0] == '\0') MakeProfileName(facts, own_pid, live_name, sizeof(live_name));
   // A directory that is named by a pattern cannot be there yet.
   const size_t length = strlen(live_directory);
@@ -283,7 +285,7 @@ bool SessionOpen() {
   }
   if (error.what != nullptr) {
     // Nothing on stderr: that is the program's. `cadastre run` says it at the end, `cadastre doctor` when asked.
-    if (IsNamedByRun()) ProfileLeaveReason(spec, error);
+    if (options.for_pid == own_pid) ProfileLeaveReason(live_directory, own_pid, error);
     SetState(SessionState::kOff);
     return false;
   }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "report/function_name.h"
+#include "report/live_place.h"
 #include "report/process_info.h"
 
 namespace cadastre {
@@ -128,37 +128,6 @@ void Preload::SetEnvironment(const std::string& options) const {
   std::string merged = old_options != nullptr ? old_options : "";
   if (!options.empty()) absl::StrAppend(&merged, merged.empty() ? "" : ",", options);
   setenv("CADASTRE_OPTIONS", merged.c_str(), 1);
-}
-
-std::string DefaultLiveDirectory() {
-  if (access("/dev/shm", W_OK | X_OK) == 0) return "/dev/shm";
-  const char* runtime = getenv("XDG_RUNTIME_DIR");
-  return runtime != nullptr && runtime[0] == '/' ? runtime : "/dev/shm";
-}
-
-std::string LiveDirectoryOf(const std::string& out, std::string* rest) {
-  const size_t pattern = out.find('%');
-  rest->clear();
-  if (pattern == std::string::npos && !absl::EndsWith(out, ".cad")) return out;
-  const size_t slash = out.rfind('/', pattern);
-  *rest = slash == std::string::npos ? out : out.substr(slash + 1);
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : out.substr(0, slash);
-}
-
-std::string LiveFileName(const std::string& program, pid_t pid, int64_t start_seconds) {
-  utsname names{};
-  uname(&names);
-  auto clean = [](absl::string_view text, size_t limit) {
-    std::string out;
-    for (char c : text.substr(0, limit)) {
-      unsigned char byte = static_cast<unsigned char>(c);
-      // A comma would end the option that carries the name.
-      out += byte <= ' ' || byte == 0x7F || c == '/' || c == '@' || c == ',' ? '_' : c;
-    }
-    return out;
-  };
-  return absl::StrCat("cadastre-", clean(names.nodename, 64), "-", clean(FileName(program), 80), "-", pid, "-",
-                      start_seconds, ".cad");
 }
 
 std::string OptionValue(const std::string& options, const std::string& name) {

@@ -37,15 +37,6 @@ class Preload {
   std::shared_ptr<Link> link_;  // in a directory that goes with the last copy of this
 };
 
-// The directory that the target chooses when `out=` does not say: /dev/shm, else $XDG_RUNTIME_DIR.
-std::string DefaultLiveDirectory();
-
-// The directory of `out=` that must be there: of a pattern or a file's name the part above. `rest` is what follows it.
-std::string LiveDirectoryOf(const std::string& out, std::string* rest);
-
-// "cadastre-HOST-EXE-PID-SECONDS.cad", as the interposer names it.
-std::string LiveFileName(const std::string& program, pid_t pid, int64_t start_seconds);
-
 // The value of the last `name=` in a CADASTRE_OPTIONS text; empty = not there.
 std::string OptionValue(const std::string& options, const std::string& name);
 

@@ -44,6 +44,7 @@ absl::StatusOr<std::vector<std::string>> ProfilesIn(const std::string& directory
   std::vector<std::string> paths;
   while (dirent* entry = readdir(listing)) {
     const std::string name = entry->d_name;
+    if (name[0] == '.') continue;  // a file of ours under way, or hidden from us
     if (absl::EndsWith(name, ".cad") || (with_snapshots && absl::StrContains(name, ".cad@")))
       paths.push_back(Joined(directory, name));
   }

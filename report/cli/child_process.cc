@@ -1,14 +1,19 @@
 #include "report/cli/child_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 
@@ -29,11 +34,26 @@ sigset_t WatchedSignals() {
   return set;
 }
 
+// As a shell ends.
+constexpr int kNotFound = 127, kCannotRun = 126;
+
+void WaitWhileZero(std::atomic<uint32_t>* word) {
+  const timespec longest = {0, 100'000'000};
+  syscall(SYS_futex, word, FUTEX_WAIT, 0, &longest, nullptr, 0);
+}
+
 }  // namespace
+
+// What parent and child know in common. No descriptors: the program may have been left none to spare.
+struct ChildProcess::Shared {
+  std::atomic<uint32_t> may_go;
+  std::atomic<int> exec_error;
+};
 
 ChildProcess::ChildProcess(const Inherited& inherited) : inherited_(inherited) {}
 
 ChildProcess::~ChildProcess() {
+  if (shared_ != nullptr) munmap(shared_, sizeof(Shared));
   if (pid_ < 0) return;
   sigaction(SIGCHLD, &old_child_action_, nullptr);
   sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
@@ -44,54 +64,49 @@ absl::Status ChildProcess::Start(const std::vector<std::string>& command, const 
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  int failed[2], go[2];
-  if (pipe2(failed, O_CLOEXEC) != 0 || pipe2(go, O_CLOEXEC) != 0)
-    return absl::InternalError(absl::StrCat("cannot make a pipe: ", strerror(errno)));
+  command_ = command[0];
+  void* page = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return absl::InternalError(absl::StrCat("cannot start a process: ", strerror(errno)));
+  shared_ = new (page) Shared();
   // An ignored SIGCHLD, inherited from whoever started us, would leave nothing to wait for. The child gets it back.
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &action, &old_child_action_);
   sigset_t watched = WatchedSignals();
   sigprocmask(SIG_BLOCK, &watched, &old_mask_);
+  const pid_t parent = getpid();
   pid_t pid = fork();
   if (pid == 0) {
-    char byte;
-    close(go[1]);
-    while (read(go[0], &byte, 1) < 0 && errno == EINTR) {
-    }
+    while (shared_->may_go == 0 && getppid() == parent) WaitWhileZero(&shared_->may_go);
+    if (shared_->may_go == 0) _exit(kCannotRun);  // nobody waits for us any more
     sigaction(SIGCHLD, &old_child_action_, nullptr);
     sigaction(SIGPIPE, &inherited_.pipe, nullptr);
     sigaction(SIGXFSZ, &inherited_.file_size, nullptr);
     prepare(getpid());
     sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
     execvp(arguments[0], arguments.data());
-    int error = errno;
-    (void)!write(failed[1], &error, sizeof(error));
-    _exit(126);
+    const int error = errno;
+    shared_->exec_error = error;
+    _exit(error == ENOENT ? kNotFound : kCannotRun);
   }
-  int fork_error = errno;
-  close(failed[1]);
-  close(go[0]);
   if (pid < 0) {
-    close(failed[0]);
-    close(go[1]);
+    const int error = errno;
     sigaction(SIGCHLD, &old_child_action_, nullptr);
     sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
-    return absl::InternalError(absl::StrCat("cannot start a process: ", strerror(fork_error)));
+    wait_status_ = W_EXITCODE(kCannotRun, 0);
+    return absl::InternalError(absl::StrCat("cannot start a process: ", strerror(error)));
   }
   pid_ = pid;
   on_fork(pid);
-  close(go[1]);
-  int error = 0;
-  ssize_t got;
-  while ((got = read(failed[0], &error, sizeof(error))) < 0 && errno == EINTR) {
-  }
-  close(failed[0]);
-  if (got != sizeof(error)) return absl::OkStatus();
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  start_failure_ = error == ENOENT ? 127 : 126;
-  return absl::NotFoundError(absl::StrCat("cannot run ", command[0], ": ", strerror(error)));
+  shared_->may_go = 1;
+  syscall(SYS_futex, &shared_->may_go, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  return absl::OkStatus();
+}
+
+absl::Status ChildProcess::start_error() const {
+  const int error = shared_ != nullptr ? shared_->exec_error.load() : 0;
+  if (error == 0) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("cannot run ", command_, ": ", strerror(error)));
 }
 
 bool ChildProcess::Reap(const std::function<void(pid_t)>& on_orphan) {
@@ -118,30 +133,35 @@ bool ChildProcess::Reap(const std::function<void(pid_t)>& on_orphan) {
   }
 }
 
-void ChildProcess::PassOn(int signal_descriptor) {
-  signalfd_siginfo info;
-  while (read(signal_descriptor, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-    if (info.ssi_signo == SIGCHLD) continue;
-    // From the terminal (SI_KERNEL) it went to the whole group, the program included. SIGCONT after a stop is always
-    // passed on: it does no harm to a program that runs.
-    bool from_terminal = info.ssi_code == SI_KERNEL;
-    bool from_child = info.ssi_code == SI_USER && info.ssi_pid == static_cast<uint32_t>(pid_);
-    if ((from_terminal && info.ssi_signo != SIGCONT) || from_child) continue;
-    kill(pid_, static_cast<int>(info.ssi_signo));
-  }
+void ChildProcess::PassOn(const siginfo_t& info) {
+  if (info.si_signo == SIGCHLD) return;
+  // From the terminal (SI_KERNEL) it went to the whole group, the program included. SIGCONT after a stop is always
+  // passed on: it does no harm to a program that runs.
+  const bool from_terminal = info.si_code == SI_KERNEL;
+  const bool from_child = info.si_code == SI_USER && info.si_pid == pid_;
+  if ((from_terminal && info.si_signo != SIGCONT) || from_child) return;
+  kill(pid_, info.si_signo);
 }
 
 void ChildProcess::Wait(const std::function<void()>& on_event, int event_descriptor,
                         const std::function<void(pid_t)>& on_orphan) {
-  sigset_t watched = WatchedSignals();
-  int signals = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
-  const int longest = event_descriptor < 0 || signals < 0 ? kPollMilliseconds : kTurnMilliseconds;
+  const sigset_t watched = WatchedSignals();
+  // Where there is no descriptor to be had, events are not waited for, only signals.
+  const int signals = event_descriptor < 0 ? -1 : signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
+  const int longest = signals < 0 ? kPollMilliseconds : kTurnMilliseconds;
   int turn = kFirstTurnMilliseconds;
   for (;;) {
-    pollfd polled[2] = {{signals, POLLIN, 0}, {event_descriptor, POLLIN, 0}};
-    poll(polled, 2, turn);
+    if (signals >= 0) {
+      pollfd polled[2] = {{signals, POLLIN, 0}, {event_descriptor, POLLIN, 0}};
+      poll(polled, 2, turn);
+    }
+    timespec timeout = {0, signals >= 0 ? 0 : turn * 1'000'000L};
+    siginfo_t info;
+    while (sigtimedwait(&watched, &info, &timeout) > 0) {
+      PassOn(info);
+      timeout = {0, 0};
+    }
     turn = std::min(2 * turn, longest);
-    if (signals >= 0) PassOn(signals);
     if (Reap(on_orphan)) break;
     on_event();
   }

@@ -4,12 +4,13 @@
 // signals that the terminal sent to the whole group are not sent twice; what somebody sent to us alone is passed on;
 // when it stops we stop, when we are continued it is continued. As PID 1 of a container we reap what is left to us.
 // It inherits what we did: descriptors (all of ours are closed on exec), signal dispositions and mask.
-// Errors: Start returns the reason, and what a shell would have ended with (127 not found, 126 cannot be run).
+// Errors: Start says that there can be no process at all; after Wait, start_error that the command was none. ExitStatus
+// is then what a shell would have ended with (127 not found, 126 cannot be run). Needs no descriptor that must be had.
 // Thread-safety: one child, one thread; blocks signals of the calling process from Start to the end.
 //
 // Example:
 //   ChildProcess child(inherited);
-//   if (absl::Status status = child.Start(command, [](pid_t pid) { setenv("X", "1", 1); }); !status.ok()) ...
+//   if (absl::Status status = child.Start(command, [](pid_t) { setenv("X", "1", 1); }, [](pid_t) {}); !status.ok()) ...
 //   child.Wait([&] { watch.Poll(); }, watch.descriptor(), [](pid_t) {});
 //   return child.ExitStatus();
 #ifndef CADASTRE_REPORT_CLI_CHILD_PROCESS_H_
@@ -54,16 +55,18 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   int wait_status() const { return wait_status_; }
   const rusage& usage() const { return usage_; }
-  int ExitStatus() const;                               // as a shell says it: 128+N for a signal
-  int start_failure() const { return start_failure_; }  // 127 or 126 after a failed Start
+  int ExitStatus() const;            // as a shell says it: 128+N for a signal
+  absl::Status start_error() const;  // why the command could not be run
 
  private:
   bool Reap(const std::function<void(pid_t)>& on_orphan);  // true: the child has ended
-  void PassOn(int signal_descriptor);
+  void PassOn(const siginfo_t& info);
 
+  struct Shared;
+  Shared* shared_ = nullptr;
+  std::string command_;
   pid_t pid_ = -1;
   int wait_status_ = 0;
-  int start_failure_ = 126;
   rusage usage_{};
   sigset_t old_mask_{};
   Inherited inherited_;

@@ -2,7 +2,9 @@
 // thread allocates.
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/live_file.h"
@@ -11,7 +13,7 @@ namespace cadastre {
 namespace {
 
 struct ControlCommand {
-  std::string profile, interval;
+  std::string profile, interval, setting;
 };
 
 int Control(const ControlCommand& command, std::optional<bool> paused) {
@@ -39,6 +41,20 @@ int Control(const ControlCommand& command, std::optional<bool> paused) {
   return status.ok() ? kExitDone : Fail(status);
 }
 
+// "interval=2m", as the option is written elsewhere, is --interval 2m.
+int Set(ControlCommand command) {
+  constexpr absl::string_view kInterval = "interval=";
+  if (command.setting.empty() == command.interval.empty())
+    return Fail("set: say the interval, once: cadastre set PID interval=2m");
+  if (!command.setting.empty()) {
+    if (!absl::StartsWith(command.setting, kInterval))
+      return Fail(absl::StrCat("set ", command.setting, ": only interval=SIZE can be set while a process runs"));
+    command.interval = command.setting.substr(kInterval.size());
+    if (command.interval.empty()) return Fail("set interval=: say how many bytes, as in interval=2m");
+  }
+  return Control(command, std::nullopt);
+}
+
 }  // namespace
 
 void AddControlCommands(CLI::App& app, Invocation* invocation) {
@@ -53,9 +69,10 @@ void AddControlCommands(CLI::App& app, Invocation* invocation) {
   resume->callback([=] { invocation->status = Control(*options, false); });
   CLI::App* set = app.add_subcommand("set", "changes the interval of a running process");
   set->add_option("PID", options->profile, "PID or live profile")->required();
-  set->add_option("--interval", options->interval, "mean bytes between samples from now on: 512k, 1m")->required();
-  set->footer("Example: cadastre set 4242 --interval 2m");
-  set->callback([=] { invocation->status = Control(*options, std::nullopt); });
+  set->add_option("SETTING", options->setting, "interval=SIZE: mean bytes between samples from now on: 512k, 1m");
+  set->add_option("--interval", options->interval, "the same");
+  set->footer("Example: cadastre set 4242 interval=2m");
+  set->callback([=] { invocation->status = Set(*options); });
 }
 
 }  // namespace cadastre

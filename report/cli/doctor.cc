@@ -23,6 +23,7 @@
 #include "report/cli/live_file_watch.h"
 #include "report/executable_facts.h"
 #include "report/function_name.h"
+#include "report/live_place.h"
 #include "report/preload.h"
 #include "report/process_info.h"
 #include "report/runtime_facts.h"
@@ -85,16 +86,17 @@ bool CheckLibrary(const absl::StatusOr<Preload>& preload, Doctor* doctor) {
   return true;
 }
 
-std::string CheckDirectory(Doctor* doctor) {
+std::optional<LivePlace> CheckDirectory(Doctor* doctor) {
   const char* options = getenv("CADASTRE_OPTIONS");
   std::string directory = OptionValue(options != nullptr ? options : "", "out");
   if (directory.empty()) directory = DefaultLiveDirectory();
   std::string pattern;
   directory = LiveDirectoryOf(directory, &pattern);
   struct statvfs space {};
-  if (access(directory.c_str(), W_OK | X_OK) != 0 || statvfs(directory.c_str(), &space) != 0) {
-    doctor->Bad("profiles", absl::StrCat(directory, " cannot be written to; name another with out="));
-    return "";
+  absl::StatusOr<LivePlace> place = LivePlace::Find(directory);
+  if (!place.ok() || statvfs(directory.c_str(), &space) != 0) {
+    doctor->Bad("profiles", absl::StrCat(place.status().message(), "; name another directory with out="));
+    return std::nullopt;
   }
   uint64_t free_bytes = static_cast<uint64_t>(space.f_bavail) * space.f_frsize;
   std::string found = absl::StrCat("go to ", directory, ", ", FormatBytes(static_cast<double>(free_bytes)), " free");
@@ -107,7 +109,7 @@ std::string CheckDirectory(Doctor* doctor) {
   struct statfs kind {};
   bool in_memory = statfs(directory.c_str(), &kind) == 0 && (kind.f_type == TMPFS_MAGIC || kind.f_type == RAMFS_MAGIC);
   if (!in_memory) doctor->Warn("profiles", absl::StrCat(directory, " is not on tmpfs: a store may wait for the disk"));
-  return directory;
+  return *place;
 }
 
 // Limits that a profile needs room in. `ulimit` passes them on to everything that is started from here.
@@ -133,23 +135,22 @@ void CheckLimits(Doctor* doctor) {
 }
 
 // The one proof that counts: a small program, recorded.
-void CheckThatItWorks(const Preload& preload, const std::string& directory, Doctor* doctor) {
-  std::string name = absl::StrCat("cadastre-doctor-", getpid(), ".cad");
-  LiveFileWatch watch(directory, name);
+void CheckThatItWorks(const Preload& preload, const LivePlace& place, Doctor* doctor) {
+  std::optional<LiveFileWatch> watch;
   ChildProcess child;
   absl::Status started = child.Start(
       {"/bin/sh", "-c", ":"},
       [&](pid_t pid) {
         unsetenv("CADASTRE_OPTIONS");
-        preload.SetEnvironment(absl::StrCat("interval=1,memory=4m,out=", directory, ",name=", name, ",for=", pid));
+        preload.SetEnvironment(absl::StrCat("interval=1,memory=4m,out=", place.out(), ",for=", pid));
       },
-      [](pid_t) {});
+      [&](pid_t pid) { watch.emplace(place, pid); });
   if (!started.ok()) return doctor->Bad("preloading", std::string(started.message()));
   child.Wait([] {}, -1);
-  bool recorded = watch.Poll();
-  std::string reason = watch.TakeReason();
+  bool recorded = watch->Poll();
+  std::string reason = watch->TakeReason();
   if (recorded) {
-    absl::StatusOr<Profile> profile = ReadProfile(watch.path());
+    absl::StatusOr<Profile> profile = ReadProfile(watch->path());
     if (profile.ok() && profile->recorded_samples > 0) {
       doctor->Good("preloading", absl::StrCat("works: `sh -c :` was recorded, ", profile->recorded_samples,
                                               " allocations, malloc of ", profile->allocator));
@@ -157,7 +158,7 @@ void CheckThatItWorks(const Preload& preload, const std::string& directory, Doct
       doctor->Bad("preloading",
                   profile.ok() ? "`sh -c :` left a profile without a sample" : std::string(profile.status().message()));
     }
-    unlink(watch.path().c_str());
+    unlink(watch->path().c_str());
   } else {
     doctor->Bad("preloading", absl::StrCat("`sh -c :` was not recorded; it ended with ", child.ExitStatus(),
                                            reason.empty() ? "" : "; ", reason));
@@ -206,13 +207,12 @@ std::vector<std::string> JvmFlags(const std::vector<std::string>& command) {
 }
 
 // Asks the JVM itself, recorded.
-void CheckJavaFrames(const Preload& preload, const std::string& directory, const std::string& java,
+void CheckJavaFrames(const Preload& preload, const LivePlace& place, const std::string& java,
                      const std::vector<std::string>& command, Doctor* doctor) {
   std::vector<std::string> words = {java};
   for (const std::string& flag : JvmFlags(command)) words.push_back(flag);
   words.push_back("-version");
-  std::string name = absl::StrCat("cadastre-doctor-", getpid(), "-java.cad");
-  LiveFileWatch watch(directory, name);
+  std::optional<LiveFileWatch> watch;
   ChildProcess child;
   absl::Status started = child.Start(
       words,
@@ -220,17 +220,17 @@ void CheckJavaFrames(const Preload& preload, const std::string& directory, const
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
         for (int descriptor = 0; descriptor <= 2 && null >= 0; descriptor++) dup2(null, descriptor);
         unsetenv("CADASTRE_OPTIONS");
-        preload.SetEnvironment(absl::StrCat("interval=1,memory=32m,out=", directory, ",name=", name, ",for=", pid));
+        preload.SetEnvironment(absl::StrCat("interval=1,memory=32m,out=", place.out(), ",for=", pid));
       },
-      [](pid_t) {});
+      [&](pid_t pid) { watch.emplace(place, pid); });
   std::string said = absl::StrCat("`", absl::StrJoin(words, " "), "`");
   if (!started.ok()) return doctor->Bad(said, std::string(started.message()));
   child.Wait([] {}, -1);
-  if (!watch.Poll()) {
+  if (!watch->Poll()) {
     return doctor->Bad(said, absl::StrCat("was not recorded; it ended with ", child.ExitStatus()));
   }
-  absl::StatusOr<Profile> profile = ReadProfile(watch.path());
-  unlink(watch.path().c_str());
+  absl::StatusOr<Profile> profile = ReadProfile(watch->path());
+  unlink(watch->path().c_str());
   if (!profile.ok()) return doctor->Bad(said, std::string(profile.status().message()));
   if (child.ExitStatus() != 0) doctor->Bad(said, absl::StrCat("ended with ", child.ExitStatus()));
   SayJvmFacts(profile->jvm, doctor);
@@ -355,12 +355,12 @@ int Examine(const DoctorCommand& command, const Invocation& invocation) {
   CheckMachine(&doctor);
   absl::StatusOr<Preload> preload = Preload::Find();
   bool library = CheckLibrary(preload, &doctor);
-  std::string directory = CheckDirectory(&doctor);
+  std::optional<LivePlace> place = CheckDirectory(&doctor);
   CheckLimits(&doctor);
-  if (library && !directory.empty()) CheckThatItWorks(*preload, directory, &doctor);
+  if (library && place.has_value()) CheckThatItWorks(*preload, *place, &doctor);
   const char* chain = getenv("LD_PRELOAD");
   if (chain != nullptr) CheckPreloadChain(chain, &doctor);
-  const bool can_record = library && !directory.empty();
+  const bool can_record = library && place.has_value();
   std::string java_path;
   if (!invocation.target.empty()) {
     java_path = CheckExecutable(invocation.target[0], &doctor);
@@ -373,7 +373,7 @@ int Examine(const DoctorCommand& command, const Invocation& invocation) {
     }
   }
   if (can_record && !java_path.empty()) {
-    CheckJavaFrames(*preload, directory, java_path, invocation.target, &doctor);
+    CheckJavaFrames(*preload, *place, java_path, invocation.target, &doctor);
   }
   if (command.pid != 0) CheckProcess(command.pid, &doctor);
   int printed = Print(doctor.text());

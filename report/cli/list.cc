@@ -10,7 +10,7 @@
 #include "report/cli/command.h"
 #include "report/format.h"
 #include "report/json_writer.h"
-#include "report/preload.h"
+#include "report/live_place.h"
 #include "report/runtime_facts.h"
 #include "report/saved_profiles.h"
 

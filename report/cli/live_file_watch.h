@@ -1,25 +1,34 @@
-// Finds the live file of a program that was told its name, as soon as it appears, and holds it open.
+// Finds the live files of a process that was started with `for=` its pid, as soon as they appear, and holds the newest
+// open.
 //
-// The file appears at the program's first due sample, or never. A program that becomes another by exec (a start script
-// and its `java`) makes one more file of the same stem: "NAME-2.cad", and so on; the last one is the program's. A
-// descriptor is held so that the profile outlives its name. Errors: none; without inotify the directory is looked at
-// when Poll is called. Thread-safety: not thread-safe.
+// The first one appears at the program's first due sample, or never. A program that becomes another by exec (a start
+// script and its `java`) makes one more; the last one is the program's. Which of the files in a place are this
+// process's is read from their headers, not from their names: other programs, and other runs, may have the same `out`.
+// A descriptor is held so that the profile outlives its name. Errors: none; without inotify the place is looked at when
+// Poll is called. Thread-safety: not thread-safe.
 //
 // Example:
-//   LiveFileWatch watch("/dev/shm", "cadastre-pay-java-7-1.cad");
+//   LiveFileWatch watch(*LivePlace::Find("/dev/shm"), child.pid());   // before the child goes on
 //   watch.Poll();
 //   if (watch.found()) WriteOutcome(watch.file(), outcome);
 #ifndef CADASTRE_REPORT_CLI_LIVE_FILE_WATCH_H_
 #define CADASTRE_REPORT_CLI_LIVE_FILE_WATCH_H_
 
+#include <sys/types.h>
+
+#include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "report/live_place.h"
 
 namespace cadastre {
 
 class LiveFileWatch {
  public:
-  LiveFileWatch(std::string directory, std::string name);
+  LiveFileWatch(LivePlace place, pid_t pid);
   ~LiveFileWatch();
   LiveFileWatch(const LiveFileWatch&) = delete;
 
@@ -27,6 +36,7 @@ class LiveFileWatch {
   // Takes up files that have appeared; true if there is a new one.
   bool Poll();
 
+  const LivePlace& place() const { return place_; }
   bool found() const { return file_ >= 0; }
   int file() const { return file_; }  // of the newest image; for reading and, if that is allowed, writing
   const std::string& path() const { return path_; }
@@ -36,11 +46,22 @@ class LiveFileWatch {
   const std::vector<std::string>& earlier() const { return earlier_; }  // files of the images before the last exec
 
  private:
-  std::string PathOf(int image) const;
+  struct Image {
+    uint64_t start_realtime_ns;
+    std::string path;
+    int file;
+  };
+  void WatchDirectories();
+  bool IsOfThisProcess(int file, const std::string& path, uint64_t* start_realtime_ns);
 
-  std::string directory_, name_, path_;
+  LivePlace place_;
+  pid_t pid_;
+  uint64_t start_ticks_;
+  std::string path_;
   std::vector<std::string> earlier_;
-  int inotify_ = -1, file_ = -1, images_ = 0;
+  std::set<std::pair<uint64_t, std::string>> taken_;  // when the image began, and its file
+  std::set<std::string> waited_for_;
+  int inotify_ = -1, file_ = -1;
 };
 
 }  // namespace cadastre

@@ -3,11 +3,9 @@
 //
 // The program's stdout, stderr and exit status stay its own; everything of ours goes to stderr.
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +29,7 @@
 #include "report/format.h"
 #include "report/function_name.h"
 #include "report/live_file.h"
+#include "report/live_place.h"
 #include "report/output_file.h"
 #include "report/preload.h"
 #include "report/profile_copy.h"
@@ -70,75 +69,17 @@ absl::StatusOr<std::string> OptionsText(const RunCommand& command) {
   return text;
 }
 
-// Where live files go: the flag, else the environment's option, else the default.
-struct LivePlace {
-  std::string out;          // for the program: absolute, for it may change its directory; patterns as they are
-  std::string directory;    // is there; patterns begin below it
-  bool is_pattern = false;  // has %p and the like, or a file's name
-};
-absl::StatusOr<LivePlace> FindLivePlace(const std::string& options) {
-  LivePlace place;
-  const char* inherited = getenv("CADASTRE_OPTIONS");
-  place.out = OptionValue(options, "out");
-  if (place.out.empty() && inherited != nullptr) place.out = OptionValue(inherited, "out");
-  if (place.out.empty()) place.out = DefaultLiveDirectory();
-  std::string rest;
-  place.directory = LiveDirectoryOf(place.out, &rest);
-  place.is_pattern = !rest.empty();
-  struct stat status;
-  if (stat(place.directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
-    return absl::NotFoundError(absl::StrCat("cannot record to ", place.directory, ": not a directory"));
-  }
-  if (access(place.directory.c_str(), W_OK | X_OK) != 0)
-    return absl::PermissionDeniedError(absl::StrCat("cannot record to ", place.directory, ": permission denied"));
-  // Made and dropped: /proc is a directory that says it can be written to.
-  absl::StatusOr<OutputFile> probe = OutputFile::Create(absl::StrCat(place.directory, "/cadastre"));
-  if (!probe.ok())
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot record to ", place.directory, ": no file can be made there"));
-  char* absolute = realpath(place.directory.c_str(), nullptr);
-  if (absolute != nullptr) place.directory = absolute;
-  free(absolute);
-  place.out = rest.empty() ? place.directory : absl::StrCat(place.directory == "/" ? "" : place.directory, "/", rest);
-  if (place.out.find(',') != std::string::npos)
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot record to ", place.out, ": a comma cannot stand in an option"));
-  return place;
-}
-
-// The live file of the program that we start, as it is told.
-absl::StatusOr<std::string> LivePathFor(const LivePlace& place, const std::string& program, pid_t pid, int64_t now) {
-  if (!place.is_pattern) return absl::StrCat(place.directory, "/", LiveFileName(program, pid, now));
-  utsname names{};
-  uname(&names);
-  const std::string exe(FileName(program));
-  char expanded[PATH_MAX], directory[PATH_MAX], name[256];
-  const char* first = nullptr;
-  if (!ExpandOutput(place.out.c_str(),
-                    {exe.c_str(), names.nodename, static_cast<uint64_t>(pid), static_cast<uint64_t>(now)}, expanded,
-                    sizeof(expanded), &first))
-    return absl::InvalidArgumentError(absl::StrCat("--out ", place.out, ": too long, or a pattern that is none"));
-  SplitOutput(expanded, directory, sizeof(directory), name, sizeof(name));
-  const std::string path = absl::StrCat(directory, "/", name[0] != '\0' ? name : LiveFileName(program, pid, now));
-  if (path.size() >= kOptionTextBytes)
-    return absl::InvalidArgumentError(
-        absl::StrCat("--out: ", path, " is longer than ", kOptionTextBytes - 1, " bytes"));
-  return path;
-}
-
-// The program would make them too, but then we could not watch for its file.
-void MakePrivateDirectories(const std::string& directory) {
-  const mode_t before = umask(077);
-  std::error_code ignored;
-  std::filesystem::create_directories(directory, ignored);
-  umask(before);
-}
-
 // The value that the program went by: the flag's, else the environment's.
 std::string EffectiveOption(const std::string& options, const std::string& name) {
   const char* inherited = getenv("CADASTRE_OPTIONS");
   std::string value = OptionValue(options, name);
   return value.empty() && inherited != nullptr ? OptionValue(inherited, name) : value;
+}
+
+// Where live files go: the flag, else the environment's option, else the default.
+absl::StatusOr<LivePlace> FindLivePlace(const std::string& options) {
+  const std::string out = EffectiveOption(options, "out");
+  return LivePlace::Find(out.empty() ? DefaultLiveDirectory() : out);
 }
 
 // Those of programs that the child started, most likely.
@@ -234,6 +175,18 @@ void SayNotRecorded(const RunCommand& command, const std::string& text) {
   if (!command.quiet && !text.empty()) Say(text);
 }
 
+int RunUnrecorded(const Invocation& invocation) {
+  ChildProcess child({invocation.inherited_sigpipe, invocation.inherited_sigxfsz});
+  absl::Status started = child.Start(
+      invocation.target, [](pid_t) {}, [](pid_t) {});
+  if (started.ok()) {
+    child.Wait([] {}, -1);
+    started = child.start_error();
+  }
+  if (!started.ok()) Fail(started);
+  return child.ExitStatus();
+}
+
 int Run(const RunCommand& command, const Invocation& invocation) {
   const std::vector<std::string>& target = invocation.target;
   if (target.empty()) return Fail("no program to run: cadastre run [options] -- CMD...");
@@ -244,6 +197,11 @@ int Run(const RunCommand& command, const Invocation& invocation) {
     if (!rules.ok()) return Fail(rules.status());
   }
   if (!command.output.empty()) {
+    struct stat existing {};
+    ProfileIdentity identity;
+    if (lstat(command.output.c_str(), &existing) == 0 && S_ISREG(existing.st_mode) && existing.st_size > 0 &&
+        !IdentityOf(command.output, &identity))
+      return Fail(absl::StrCat("-o ", command.output, ": is there and is no profile; it is left as it is"));
     // Made and dropped: better to hear now than after a day that it cannot be written.
     absl::StatusOr<OutputFile> probe = OutputFile::Create(command.output);
     if (!probe.ok()) return Fail(probe.status());
@@ -251,66 +209,56 @@ int Run(const RunCommand& command, const Invocation& invocation) {
   absl::StatusOr<Preload> preload = Preload::Find();
   if (!preload.ok()) return Fail(preload.status());
   absl::StatusOr<LivePlace> place = FindLivePlace(*options);
-  if (!place.ok()) return Fail(place.status());
-  const auto now = static_cast<int64_t>(time(nullptr));
-  // Better to hear now that a name is too long.
-  if (absl::StatusOr<std::string> path = LivePathFor(*place, target[0], getpid(), now); !path.ok())
-    return Fail(path.status());
+  // A flag is a mistake to be told of now. A container without a place to write to is not the program's fault.
+  if (!place.ok() && command.options.contains("out")) return Fail(place.status());
   const std::string keep = EffectiveOption(*options, "keep");
   absl::StatusOr<WatchSettings> settings =
       ParseWatchSettings(command.every, command.every.empty() || keep == "0" ? "" : keep,
                          command.at.empty() && !command.limit.empty() ? "66,75,90" : command.at, command.limit);
   if (!settings.ok()) return Fail(settings.status());
-  RunWatchOptions watch_options{*settings, UINT32_MAX, place->directory, command.output};
+  if (!place.ok()) {
+    Say(absl::StrCat(place.status().message(), "; the program runs without being recorded"));
+    return RunUnrecorded(invocation);
+  }
+  RunWatchOptions watch_options{*settings, UINT32_MAX, *place, command.output};
   if (!keep.empty()) (void)absl::SimpleAtoi(keep, &watch_options.keep);
   RunWatch beside(watch_options, [](const std::string& line) { Say(line); });
   beside.AdoptEarlier();
 
-  // The name holds the pid, so both sides of the fork work it out, from the same time.
-  auto path_for = [&](pid_t pid) {
-    absl::StatusOr<std::string> path = LivePathFor(*place, target[0], pid, now);
-    return path.ok() ? *path : absl::StrCat(place->directory, "/", LiveFileName(target[0], pid, now));
-  };
   std::optional<LiveFileWatch> watch;
-  std::string directory = place->directory;
   const uint64_t started_ns = RealtimeNow();
   ChildProcess child({invocation.inherited_sigpipe, invocation.inherited_sigxfsz});
   absl::Status started = child.Start(
       target,
       [&](pid_t pid) {
-        const std::string path = path_for(pid);
-        std::string ours = absl::StrCat(
-            *options, options->empty() ? "" : ",", "out=", place->out,
-            ",name=", place->is_pattern ? absl::StrReplaceAll(path, {{"%", "%%"}}) : std::string(FileName(path)),
-            ",for=", pid);
-        preload->SetEnvironment(ours);
+        preload->SetEnvironment(
+            absl::StrCat(*options, options->empty() ? "" : ",", "out=", place->out(), ",for=", pid));
       },
-      [&](pid_t pid) {
-        const std::string path = path_for(pid);
-        directory = path.substr(0, path.rfind('/'));
-        if (place->is_pattern) MakePrivateDirectories(directory);
-        watch.emplace(directory, std::string(FileName(path)));
-      });
+      [&](pid_t pid) { watch.emplace(*place, pid); });
   if (!started.ok()) {
     Fail(started);
-    return child.start_failure();
+    return child.ExitStatus();
   }
   // Said when the file is there: the program may not be one that is recorded. After an exec it is another file.
   auto look = [&] {
     if (watch->Poll()) Say(absl::StrCat("recording to ", watch->path()));
     beside.Turn(*watch);
   };
-  beside.Begin(child.pid(), directory);
+  beside.Begin(child.pid());
   child.Wait(look, watch->descriptor(), [&](pid_t orphan) { beside.NoteEnding(orphan); });
   if (watch->Poll()) Say(absl::StrCat("recording to ", watch->path()));
   const format::MemoryNote memory = beside.End();
   int status = child.ExitStatus();
+  if (!child.start_error().ok()) {
+    Fail(child.start_error());
+    return status;
+  }
   std::string reason = watch->TakeReason();
   if (!watch->found() || watch->was_removed()) {
     double ran_seconds = static_cast<double>(RealtimeNow() - started_ns) / 1e9;
     if (!command.quiet)
       SayWhyNoProfile(target[0], *options, reason, WIFEXITED(child.wait_status()), ran_seconds, watch->found(),
-                      ProfilesMadeSince(directory, started_ns));
+                      ProfilesMadeSince(place->directory(), started_ns));
     SayNotRecorded(command, beside.NotRecorded(true));
     return status;
   }
@@ -333,7 +281,9 @@ int Run(const RunCommand& command, const Invocation& invocation) {
   std::string path = KeepProfile(command, *watch);
   if (!command.quiet) PrintEndReport(command, path);
   SayNotRecorded(command, beside.NotRecorded(false));
-  if (watch_options.keep != UINT32_MAX) RemoveSavedBeyond(directory, watch_options.keep);
+  if (watch_options.keep != UINT32_MAX) {
+    for (const std::string& directory : place->DirectoriesOf(0)) RemoveSavedBeyond(directory, watch_options.keep);
+  }
   return status;
 }
 

@@ -61,12 +61,20 @@ std::string MoveIfShort(const std::string& path) {
 
 }  // namespace
 
+// Those of children may be in a directory of their own each.
+std::vector<std::string> RunWatch::LiveFiles() const {
+  std::vector<std::string> paths;
+  for (const std::string& directory : options_.place.DirectoriesOf(0)) {
+    absl::StatusOr<std::vector<std::string>> found = ProfilesIn(directory);
+    if (found.ok()) paths.insert(paths.end(), found->begin(), found->end());
+  }
+  return paths;
+}
+
 void RunWatch::AdoptEarlier() {
-  absl::StatusOr<std::vector<std::string>> paths = ProfilesIn(options_.directory);
-  if (!paths.ok()) return;
   utsname names{};
   uname(&names);
-  for (const std::string& path : *paths) {
+  for (const std::string& path : LiveFiles()) {
     ProfileIdentity identity;
     if (!IsOurs(path) || !IdentityOf(path, &identity)) continue;
     // Of another host the process table says nothing, and its directory may be a network's.
@@ -85,8 +93,7 @@ void RunWatch::AdoptEarlier() {
   }
 }
 
-void RunWatch::Begin(pid_t child, const std::string& directory) {
-  options_.directory = directory;
+void RunWatch::Begin(pid_t child) {
   child_ = child;
   tree_ = std::make_unique<ProcessTree>(child);
   tree_->Look();
@@ -116,12 +123,10 @@ format::MemoryNote RunWatch::End() {
 // Those that inherited our options: "...,for=PID" names this run's child.
 void RunWatch::SaveChildren() {
   children_seen_s_ = NowSeconds();
-  absl::StatusOr<std::vector<std::string>> paths = ProfilesIn(options_.directory);
-  if (!paths.ok()) return;
   const std::string ours = absl::StrCat(child_);
   const uint64_t pid_namespace = PidNamespaceOf(getpid());
   std::set<std::string> saved_programs;
-  for (const std::string& path : *paths) {
+  for (const std::string& path : LiveFiles()) {
     ProfileIdentity identity;
     if (!IsOurs(path) || !IdentityOf(path, &identity) || identity.is_copy) continue;
     if (OptionValue(identity.options, "for") != ours || identity.pid_namespace != pid_namespace) continue;
@@ -132,7 +137,9 @@ void RunWatch::SaveChildren() {
     if (SaveDeadProfile(path, "", {}).ok()) saved_programs.insert(identity.exe);
   }
   if (options_.keep == UINT32_MAX) return;
-  for (const std::string& program : saved_programs) RemoveSavedBeyond(options_.directory, options_.keep, program);
+  for (const std::string& directory : options_.place.DirectoriesOf(0)) {
+    for (const std::string& program : saved_programs) RemoveSavedBeyond(directory, options_.keep, program);
+  }
 }
 
 std::string RunWatch::NotRecorded(bool without_root) const {

@@ -5,7 +5,7 @@
 // Errors: said once on stderr; nothing here stops the run. Thread-safety: one thread.
 //
 // Example:
-//   RunWatch watch({.settings = settings, .directory = "/dev/shm"}, Say);
+//   RunWatch watch({.settings = settings, .place = *LivePlace::Find("/dev/shm")}, Say);
 //   watch.AdoptEarlier();
 //   watch.Begin(child.pid());
 //   child.Wait(... { watch.Turn(live_file); }, ...);
@@ -19,8 +19,10 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "report/cli/live_file_watch.h"
+#include "report/live_place.h"
 #include "report/process_tree.h"
 #include "report/process_watch.h"
 #include "report/snapshot_plan.h"
@@ -30,7 +32,7 @@ namespace cadastre {
 struct RunWatchOptions {
   WatchSettings settings;
   uint32_t keep = UINT32_MAX;  // dead profiles of a program, as the option `keep`
-  std::string directory;       // of live files
+  LivePlace place;             // of live files
   std::string output;          // the final profile; empty = the live file is it
 };
 
@@ -42,7 +44,7 @@ class RunWatch {
   // the output goes; without one they are packed, and moved to another file system if space is short.
   void AdoptEarlier();
 
-  void Begin(pid_t child, const std::string& directory);  // where its live file will be
+  void Begin(pid_t child);
   // Looks at everything; `live` may have a new file.
   void Turn(const LiveFileWatch& live);
   // An orphan that has ended and was not waited for yet (as PID 1).
@@ -57,6 +59,7 @@ class RunWatch {
   std::string NotRecorded(bool without_root) const;
 
  private:
+  std::vector<std::string> LiveFiles() const;
   void SaveChildren();
 
   RunWatchOptions options_;

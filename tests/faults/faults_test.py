@@ -30,7 +30,7 @@ SYSTEM_CALLS = [
     ("madvise", 28, [("EFAULT", False), ("EFAULT", True), ("EINVAL", True), ("EAGAIN", True)]),
 ]
 OTHER_CALLS = [("read", 0, "EIO"), ("close", 3, "EIO"), ("statfs", 137, "ENOSYS"), ("readlinkat", 267, "EACCES"), ("prlimit64", 302, "EPERM"),
-               ("fstat", 5, "EOVERFLOW"), ("uname", 63, "EFAULT"), ("prctl", 157, "EPERM"), ("gettid", 186, "ENOSYS"),
+               ("fstat", 5, "EOVERFLOW"), ("newfstatat", 262, "EACCES"), ("uname", 63, "EFAULT"), ("prctl", 157, "EPERM"), ("gettid", 186, "ENOSYS"),
                ("tgkill", 234, "EPERM"), ("getpid", 39, "ENOSYS"), ("clock_gettime", 228, "EINVAL"), ("faccessat", 269, "EACCES"),
                ("access", 21, "EACCES"), ("rt_sigprocmask", 14, "EFAULT"), ("process_vm_readv", 310, "EPERM"),
                ("unlinkat", 263, "EBUSY"), ("getppid", 110, "ENOSYS")]

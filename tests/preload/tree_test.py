@@ -103,6 +103,106 @@ class TreeTest(unittest.TestCase):
         self.assertEqual([name for name in self.names() if name.startswith("kid-watch_target-")], self.names(), done.stderr)
         self.assertEqual(len(self.names()), 1)
 
+    def chain(self, length):
+        """A script that execs itself `length` times and then the program."""
+        path = os.path.join(self.scratch, "chain.sh")
+        with open(path, "w", encoding="utf-8") as script:
+            script.write(f'#!/bin/sh\nif [ $1 -gt 1 ]; then exec "$0" $(($1 - 1)); fi\nexec {ARGUMENTS.program}\n')
+        os.chmod(path, 0o700)
+        return [path, str(length)]
+
+    def test_a_chain_of_execs_under_run_ends_with_the_program(self):
+        for out in (self.live, f"{self.live}/pay.cad", f"{self.live}/%e/pay.cad"):
+            done = target.run([ARGUMENTS.cadastre, "run", "--quiet", "--interval", "1", "--memory", "1m", "--out", out, "--", *self.chain(20)],
+                              stdin=b"grow 5\nend 9\n")
+            self.assertEqual(done.status, 9, done.stderr)
+            said = re.findall(r"recording to (\S+)", done.stderr)
+            last = self.report(said[-1])["profile"]
+            self.assertRegex(last["exe"], "watch_target$")
+            self.assertEqual((last["end"], last["exit_status"]), ("exit", 9))
+            found = [os.path.join(folder, name) for folder, _, names in os.walk(self.live) for name in names]
+            self.assertEqual(len(found), 21, found)  # dash at each of 20 turns, and the program
+            self.assertEqual([name for name in found if not name.endswith(".cad")], [])
+            self.assertEqual([self.report(path)["profile"]["end"] for path in found].count("exec"), 20)
+            if out == self.live:
+                self.assertIn("-watch_target-", os.path.basename(said[-1]))  # not after the script
+            else:
+                self.assertEqual(os.path.dirname(said[-1]), os.path.dirname(out.replace("%e", "watch_target")))
+            for path in found:
+                os.unlink(path)
+
+    def test_one_name_for_many_programs(self):
+        out = f"{self.live}/pay.cad"
+        self.alone(f"i=0; while [ $i -lt 70 ]; do {ARGUMENTS.program} < /dev/null; i=$((i + 1)); done", f"out={out},interval=1,memory=1m")
+        want = {"pay.cad"} | {f"pay-{number}.cad" for number in range(2, 71)}
+        self.assertEqual(set(self.names()), want)
+        # A gap is filled, and each run finds its own among them.
+        os.unlink(f"{self.live}/pay-7.cad")
+        for status, name in ((3, "pay-7.cad"), (4, "pay-71.cad"), (5, "pay-72.cad")):
+            done = target.run([ARGUMENTS.cadastre, "run", "--quiet", "--interval", "1", "--memory", "1m", "--out", out, "--",
+                               ARGUMENTS.program], stdin=f"end {status}\n".encode())
+            self.assertIn(f"recording to {self.live}/{name}\n", done.stderr)
+            self.assertEqual(self.report(f"{self.live}/{name}")["profile"]["exit_status"], status)
+        self.assertEqual(len(self.names()), 72)
+
+    def test_names_that_begin_at_the_same_time(self):
+        self.alone(f"i=0; while [ $i -lt 40 ]; do {ARGUMENTS.program} < /dev/null & i=$((i + 1)); done; wait",
+                   f"out={self.live}/pay.cad,interval=1,memory=1m")
+        self.assertEqual(len(self.names()), 40)
+
+    def test_output_replaces_a_profile_and_nothing_else(self):
+        precious, command = os.path.join(self.scratch, "precious.txt"), [ARGUMENTS.program]
+        with open(precious, "w", encoding="utf-8") as file:
+            file.write("not a profile")
+        run = [ARGUMENTS.cadastre, "run", "--quiet", "--interval", "1", "--memory", "1m", "--out", self.live]
+        done = target.run([*run, "-o", precious, "--", *command], stdin=b"end 0\n")
+        self.assertEqual((done.status, done.stdout, done.stderr.count("\n")), (2, "", 1))
+        with open(precious, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "not a profile")
+        final = os.path.join(self.scratch, "final.cad")
+        for status in (1, 2):
+            done = target.run([*run, "-o", final, "--", *command], stdin=f"end {status}\n".encode())
+            self.assertEqual(self.report(final)["profile"]["exit_status"], status, done.stderr)
+
+    # -- where little can be had
+
+    def test_no_place_to_record_to_is_said_and_the_program_runs(self):
+        closed = os.path.join(self.scratch, "closed")
+        target_environment = {**target.clean_environment(), "CADASTRE_OPTIONS": f"out={closed}/none"}
+        done = target.run([ARGUMENTS.cadastre, "run", "--", ARGUMENTS.program], environment=target_environment, stdin=b"end 6\n")
+        self.assertEqual((done.status, done.stderr.count("\n")), (6, 1), done.stderr)
+        self.assertRegex(done.stderr, f"cannot record to {closed}/none: not a directory; the program runs without being recorded")
+        # A flag is a mistake of whoever sits there.
+        done = target.run([ARGUMENTS.cadastre, "run", "--out", f"{closed}/none", "--", ARGUMENTS.program], stdin=b"end 6\n")
+        self.assertEqual((done.status, done.stdout, done.stderr.count("\n")), (2, "", 1))
+
+    def test_few_descriptors(self):
+        # A shell's builtin, so that the limit is in force when the command starts.
+        for limit in (4, 5, 6, 8, 16):
+            done = target.run(["/bin/bash", "-c", f"ulimit -n {limit}; exec {ARGUMENTS.cadastre} run --quiet --interval 64k --out {self.live} -- "
+                               f"{ARGUMENTS.program}"], stdin=b"grow 5\nend 6\n")
+            self.assertEqual(done.status, 6, f"{limit}: {done.stderr}")
+            self.assertIn("recording to ", done.stderr, limit)
+        self.assertEqual(len(self.names()), 5)
+        self.assertEqual({self.report(path)["profile"]["pid"] > 0 for path in profiles_in(self.live)}, {True})
+
+    def test_signals_without_a_descriptor_for_them(self):
+        for limit in (4, 64):
+            run = Steered(["/bin/bash", "-c", f"ulimit -n {limit}; exec {ARGUMENTS.cadastre} run --quiet --interval 64k --out {self.live} -- "
+                           f"{ARGUMENTS.program}"], {}, stderr_path=os.path.join(self.scratch, f"{limit}.err"))
+            self.addCleanup(run.close)
+            run.do("grow 1")
+            run.process.send_signal(signal.SIGTERM)
+            self.assertEqual(run.wait(), 128 + signal.SIGTERM)
+
+    def test_list_passes_over_files_under_way(self):
+        self.alone(f"exec {ARGUMENTS.program}", "", b"grow 5\nend 0\n")
+        with open(os.path.join(self.live, f".cadastre-{self.names()[0]}@75pct.77.tmp"), "w", encoding="utf-8") as half:
+            half.write("half")
+        done = target.run([ARGUMENTS.cadastre, "list", self.live])
+        self.assertEqual((done.status, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.count(".cad"), 1)
+
     def test_a_bad_pattern_is_refused(self):
         done = target.run([ARGUMENTS.cadastre, "run", "--out", f"{self.live}/%x", "--", "true"])
         self.assertEqual((done.status, done.stdout, done.stderr.count("\n")), (2, "", 1))

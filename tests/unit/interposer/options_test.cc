@@ -28,7 +28,7 @@ Options Parse(const char* text) {
 TEST_CASE("Every option of the table is understood") {
   const Options o = Parse(
       "interval=64k,out=/dev/shm/x,memory=16Mi,exe=java*,min-life=10s,keep=3,children=no,start=paused,seed=7,mode=0640,"
-      "command=none,label=pod:a,label=zone:b,expect=jemalloc,name=a.cad,for=12");
+      "command=none,label=pod:a,label=zone:b,expect=jemalloc,for=12");
   REQUIRE(warnings.empty());
   CHECK(o.interval_bytes == 65536);
   CHECK(std::string(o.out) == "/dev/shm/x");
@@ -43,7 +43,6 @@ TEST_CASE("Every option of the table is understood") {
   CHECK(o.command == CommandDetail::kNone);
   CHECK(std::string(o.labels) == "pod:a\nzone:b");
   CHECK(std::string(o.expect) == "jemalloc");
-  CHECK(std::string(o.name) == "a.cad");
   CHECK(o.for_pid == 12);
 }
 
@@ -83,11 +82,10 @@ TEST_CASE("The place of the live file may be a pattern") {
 
 TEST_CASE("What is not understood is one warning each, and the default stays") {
   const Options o = Parse(
-      "intervall=1,interval=,interval=-5,interval=12x,=,x,memory=1,mode=999,name=../etc,label=nocolon,start=,,seed=1z");
+      "intervall=1,interval=,interval=-5,interval=12x,=,x,memory=1,mode=999,for=x,label=nocolon,start=,,seed=1z");
   CHECK(o.interval_bytes == kDefaultIntervalBytes);
   CHECK(o.memory_bytes == 0);
   CHECK(o.mode == 0600);
-  CHECK(o.name[0] == '\0');
   CHECK(warnings.size() == 12);
   CHECK(warnings[0] == "unknown option: intervall=1");
 }
@@ -95,7 +93,7 @@ TEST_CASE("What is not understood is one warning each, and the default stays") {
 TEST_CASE("Every option says what it takes, and does not take an empty text or one beyond its room") {
   size_t count;
   const Knob* knobs = Knobs(&count);
-  CHECK(count == 15);
+  CHECK(count == 14);
   for (size_t i = 0; i < count; i++) {
     INFO(knobs[i].name);
     CHECK(FindKnob(knobs[i].name, strlen(knobs[i].name)) == &knobs[i]);
