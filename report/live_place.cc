@@ -46,7 +46,8 @@ std::string GlobOf(absl::string_view out, pid_t pid) {
 std::vector<std::string> PathsLike(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> paths;
-  if (glob(pattern.c_str(), GLOB_PERIOD, nullptr, &found) == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  if (glob(pattern.c_str(), GLOB_PERIOD, nullptr, &found) == 0)
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
   return paths;
 }
@@ -93,8 +94,8 @@ absl::StatusOr<LivePlace> LivePlace::Find(const std::string& out) {
   char* absolute = realpath(place.directory_.c_str(), nullptr);
   if (absolute != nullptr) place.directory_ = absolute;
   free(absolute);
-  place.out_ = rest.empty() ? place.directory_
-                            : absl::StrCat(place.directory_ == "/" ? "" : place.directory_, "/", rest);
+  place.out_ =
+      rest.empty() ? place.directory_ : absl::StrCat(place.directory_ == "/" ? "" : place.directory_, "/", rest);
   if (absl::Status status = CheckPattern(place.out_); !status.ok()) return status;
   return place;
 }

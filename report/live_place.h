@@ -25,7 +25,7 @@ class LivePlace {
   // `out` is a value of that option. Its directory, of a pattern the part above, must be one that can be written to.
   static absl::StatusOr<LivePlace> Find(const std::string& out);
 
-  const std::string& out() const { return out_; }  // absolute, for a program may change its directory
+  const std::string& out() const { return out_; }              // absolute, for a program may change its directory
   const std::string& directory() const { return directory_; }  // must be there; patterns begin below it
   bool is_pattern() const { return is_pattern_; }
 

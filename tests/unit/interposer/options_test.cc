@@ -81,8 +81,8 @@ TEST_CASE("The place of the live file may be a pattern") {
 }
 
 TEST_CASE("What is not understood is one warning each, and the default stays") {
-  const Options o = Parse(
-      "intervall=1,interval=,interval=-5,interval=12x,=,x,memory=1,mode=999,for=x,label=nocolon,start=,,seed=1z");
+  const Options o =
+      Parse("intervall=1,interval=,interval=-5,interval=12x,=,x,memory=1,mode=999,for=x,label=nocolon,start=,,seed=1z");
   CHECK(o.interval_bytes == kDefaultIntervalBytes);
   CHECK(o.memory_bytes == 0);
   CHECK(o.mode == 0600);
