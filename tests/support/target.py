@@ -31,16 +31,24 @@ def preload_environment(library, out, interval, behind=None, extra="", before=No
     return {"LD_PRELOAD": ":".join(path for path in (before, library, behind) if path), "CADASTRE_OPTIONS": options}
 
 
-def find_library(name):
-    """The path of an installed library, or the end of this test: it is skipped where the library is not installed."""
+def installed_library(name):
+    """The path of an installed library; None where it is not."""
     if os.path.isabs(name):
         return name
     for directory in ("/usr/lib/x86_64-linux-gnu", "/usr/local/lib", "/usr/lib64"):
         path = os.path.join(directory, name)
         if os.path.exists(path):
             return path
-    print(f"skipped: {name} is not installed")
-    sys.exit(SKIP)
+    return None
+
+
+def find_library(name):
+    """The same, or the end of this test: it is skipped where the library is not installed."""
+    path = installed_library(name)
+    if not path:
+        print(f"skipped: {name} is not installed")
+        sys.exit(SKIP)
+    return path
 
 
 def test_arguments(*names, more=None):
