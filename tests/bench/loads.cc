@@ -1,7 +1,8 @@
-// Loads that an allocator and whatever is preloaded before it meet in programs; tests/bench/loads_bench.py compares ways to run them.
+// Loads that an allocator and whatever is preloaded before it meet in programs; tests/bench/loads_bench.py compares
+// ways to run them.
 //
-// One iteration is one pair of an allocation and its free, unless a load says otherwise. Built without the compiler's knowledge of
-// malloc, which would drop pairs.
+// One iteration is one pair of an allocation and its free, unless a load says otherwise. Built without the compiler's
+// knowledge of malloc, which would drop pairs.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 #include <stdlib.h>

@@ -19,10 +19,10 @@ ALLOCATORS = {"glibc": None, "jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcm
 
 
 class Way:
-    """How a command is started. `base`: the way that it is compared with."""
+    """How a command is started. `base`: the way that it is compared with. Another profiler may fail on a program: its cell stays empty."""
 
-    def __init__(self, name, base, environment=None, prefix=()):
-        self.name, self.base, self.environment, self.prefix = name, base, environment or {}, list(prefix)
+    def __init__(self, name, base, environment=None, prefix=(), is_peer=True):
+        self.name, self.base, self.environment, self.prefix, self.is_peer = name, base, environment or {}, list(prefix), is_peer
 
     def command(self, command):
         return [*self.prefix, *command]
@@ -59,10 +59,10 @@ def ways(scratch, library, allocators=("glibc",), intervals=("512k",), forwardin
         if ALLOCATORS[allocator] and not path:
             print(f"left out: {allocator} is not installed")
             continue
-        found.append(Way(allocator, None, preload(path) if path else {}))
+        found.append(Way(allocator, None, preload(path) if path else {}, is_peer=False))
         for interval in intervals:
             found.append(Way(f"{allocator} + cadastre {interval}", allocator,
-                             {**preload(library, path), "CADASTRE_OPTIONS": f"interval={interval},out={scratch.path}"}))
+                             {**preload(library, path), "CADASTRE_OPTIONS": f"interval={interval},out={scratch.path}"}, is_peer=False))
     if forwarding:
         found.append(Way("forwarding alone", "glibc", preload(forwarding)))
     for peer in peers:
@@ -80,7 +80,7 @@ def ways(scratch, library, allocators=("glibc",), intervals=("512k",), forwardin
 def heaptrack(scratch):
     if not shutil.which("heaptrack"):
         return None
-    return Way("heaptrack", "glibc", prefix=["heaptrack", "-o", f"{scratch.path}/heaptrack.%p"])
+    return Way("heaptrack", "glibc", prefix=["heaptrack", "-o", f"{scratch.path}/heaptrack"])
 
 
 def jemalloc_prof(scratch):

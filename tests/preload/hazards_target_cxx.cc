@@ -47,8 +47,28 @@ void LeaveNew(char**) {
     } catch (const std::runtime_error&) {
     }
   }
+  int thrown = 0, kept = 0, handled = 0;
+  for (int i = 0; i < 50; i++) {
+    try {  // what a handler throws does not leave a nothrow new
+      kept += ::operator new(too_much, std::align_val_t(64), std::nothrow) == nullptr;
+      kept += ::operator new[](too_much, std::align_val_t(64), std::nothrow) == nullptr;
+    } catch (const std::runtime_error&) {
+      thrown++;
+    }
+  }
+  static int calls;
+  calls = 0;
+  std::set_new_handler([] {
+    if (++calls % 3 == 0) std::set_new_handler(nullptr);
+  });
+  try {
+    ::operator delete(::operator new(too_much, std::align_val_t(64)));
+  } catch (const std::bad_alloc&) {
+    handled = calls;
+  }
+  kept += ::operator new(too_much, std::align_val_t(64), std::nothrow) == nullptr;  // without a handler
   std::set_new_handler(nullptr);
-  std::printf("left operator new 100 times\n");
+  std::printf("left operator new 100 times; %d nothrow, %d thrown, %d handled\n", kept, thrown, handled);
 }
 
 // Exceptions in three threads while a fourth loads and unloads a library, whose constructor allocates.
