@@ -9,6 +9,7 @@
 
 #include "interposer/elf_lookup.h"
 #include "interposer/hooks.h"
+#include "interposer/process_facts.h"
 #include "interposer/session.h"
 #include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
@@ -16,14 +17,25 @@
 static_assert(SYS_mmap == 9 && SYS_mprotect == 10 && SYS_munmap == 11 && SYS_mremap == 25 && SYS_shmat == 30 &&
               SYS_shmdt == 67);
 static_assert(SYS_seccomp == 317 && SYS_prctl == 157 && PR_SET_SECCOMP == 22 && SECCOMP_SET_MODE_STRICT == 0 &&
-              SECCOMP_SET_MODE_FILTER == 1);
+              SECCOMP_SET_MODE_FILTER == 1 && PR_SET_TSC == 26 && PR_TSC_SIGSEGV == 2);
 
 extern "C" {
 __attribute__((visibility("hidden"), used)) void* cadastre_real_syscall;
 __attribute__((visibility("hidden"), used)) void* cadastre_real_prctl;
 }
 
-CADASTRE_HIDDEN void cadastre_before_sandbox() { cadastre::SessionBeforeSandbox(); }
+// The first arguments of prctl, or of syscall, which begin with its number.
+CADASTRE_HIDDEN void cadastre_before_sandbox(long first, long second, long third) {
+  // Strict mode takes the time-stamp counter away with the system calls, and the vDSO's clocks read it.
+  const bool is_strict = first == SYS_seccomp ? second == SECCOMP_SET_MODE_STRICT
+                         : first == SYS_prctl ? third == SECCOMP_MODE_STRICT
+                                              : second == SECCOMP_MODE_STRICT;
+  cadastre::SessionBeforeSandbox();
+  if (is_strict) cadastre::StopClocks();
+}
+
+// prctl(PR_SET_TSC, PR_TSC_SIGSEGV): from here on the counter is a signal.
+CADASTRE_HIDDEN void cadastre_before_no_counter() { cadastre::StopClocks(); }
 
 namespace {
 void Resolve(const char* name, void** slot) {
@@ -89,6 +101,8 @@ asm(".pushsection .text\n"
     "jmp 2f\n"
     "1: cmpq $157, %rdi\n"  // SYS_prctl, PR_SET_SECCOMP
     "jne 3f\n"
+    "cmpq $26, %rsi\n"
+    "je 16f\n"
     "cmpq $22, %rsi\n"
     "jne 3f\n"
     "2: cadastre_call_keeping_arguments cadastre_before_sandbox\n"
@@ -108,15 +122,25 @@ asm(".pushsection .text\n"
     "13: cadastre_jump_by_name cadastre_mremap_by_number\n"
     "14: cadastre_jump_by_name cadastre_shmat_by_number\n"
     "15: cadastre_jump_by_name cadastre_shmdt_by_number\n"
+    "16: cmpq $2, %rdx\n"  // PR_SET_TSC, PR_TSC_SIGSEGV
+    "jne 3b\n"
+    "cadastre_call_keeping_arguments cadastre_before_no_counter\n"
+    "jmp 3b\n"
     ".cfi_endproc\n.size syscall, .-syscall\n"
 
     ".globl prctl\n.type prctl, @function\n.p2align 4\n"
     "prctl:\n.cfi_startproc\n"
     "cmpl $15, %edi\n"  // PR_SET_NAME
     "je cadastre_rename\n"
+    "cmpl $26, %edi\n"
+    "je 4f\n"
     "cmpl $22, %edi\n"
     "jne 3f\n"
     "cadastre_call_keeping_arguments cadastre_before_sandbox\n"
     "3: cadastre_jump_to_real cadastre_real_prctl\n"
+    "4: cmpq $2, %rsi\n"  // PR_SET_TSC, PR_TSC_SIGSEGV
+    "jne 3b\n"
+    "cadastre_call_keeping_arguments cadastre_before_no_counter\n"
+    "jmp 3b\n"
     ".cfi_endproc\n.size prctl, .-prctl\n"
     ".popsection\n");

@@ -112,6 +112,13 @@ void WakeEntries() {
     entry->real = nullptr;
 }
 
+// What gives back a block of that operator new: a debugging allocator ends a program that mixes them.
+const OptionalEntry* DeleteOf(const OptionalEntry& entry, bool aligned) {
+  const bool array = strncmp(entry.name, "_Zna", 4) == 0;
+  if (aligned) return AwakeEntry(array ? "_ZdaPvSt11align_val_t" : "_ZdlPvSt11align_val_t");
+  return AwakeEntry(array ? "_ZdaPv" : "_ZdlPv");
+}
+
 void ProbeOperators() {
   static const char kNothrowTag = 0;
   const uint64_t tag = reinterpret_cast<uint64_t>(&kNothrowTag);
@@ -124,7 +131,11 @@ void ProbeOperators() {
     thread->own_work_seen = 0;
     const uint64_t block = entry->real(kBytes, aligned ? kAlignment : tag, tag, 0, 0, 0);
     entry->is_counted_inside = thread->own_work_seen;
-    g_real.free(reinterpret_cast<void*>(block));
+    if (const OptionalEntry* release = DeleteOf(*entry, aligned)) {
+      release->real(block, kAlignment, 0, 0, 0, 0);
+    } else {
+      g_real.free(reinterpret_cast<void*>(block));
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "interposer/decimal.h"
 #include "interposer/elf_lookup.h"
+#include "interposer/options.h"
 #include "interposer/raw_syscall.h"
 #include "interposer/thread_state.h"
 
@@ -23,8 +24,12 @@ namespace {
 
 using ClockFunction = int (*)(clockid_t, timespec*);
 ClockFunction vdso_clock;
+bool clocks_stopped;
+uint64_t stopped_monotonic_ns, stopped_realtime_ns;
 
 uint64_t Now(clockid_t clock) {
+  if (__builtin_expect(__atomic_load_n(&clocks_stopped, __ATOMIC_ACQUIRE), 0))
+    return clock == CLOCK_MONOTONIC ? stopped_monotonic_ns : stopped_realtime_ns;
   timespec time{};
   ClockFunction function = __atomic_load_n(&vdso_clock, __ATOMIC_RELAXED);
   if (function != nullptr) {
@@ -135,6 +140,21 @@ void ReadStacks(ProcessFacts* facts) {
   facts->main_stack_low = facts->main_stack_high - reach;
 }
 
+// The kernel's word for what was executed: the same file under another name, or a script, whose interpreter is the
+// file.
+void ReadStartedAs(ProcessFacts* facts) {
+  const auto* path = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (path == nullptr || facts->loader_was_started) return;
+  const char* name = BaseName(path);
+  if (strcmp(name, facts->exe_name()) == 0 || strlen(name) >= sizeof(facts->started_as)) return;
+  struct stat started {
+  }, file{};
+  if (RawSyscall(SYS_newfstatat, AT_FDCWD, reinterpret_cast<long>(path), reinterpret_cast<long>(&started), 0) != 0 ||
+      RawSyscall(SYS_newfstatat, AT_FDCWD, reinterpret_cast<long>(facts->exe), reinterpret_cast<long>(&file), 0) != 0)
+    return;
+  if (started.st_dev == file.st_dev && started.st_ino == file.st_ino) strcpy(facts->started_as, name);
+}
+
 // Options of the java launcher whose value is the next argument.
 bool TakesValue(const char* option) {
   static const char kNames[][24] = {
@@ -154,6 +174,10 @@ const char* BaseName(const char* path) {
 }
 
 const char* ProcessFacts::exe_name() const { return BaseName(exe); }
+
+bool ProcessFacts::IsNamed(const char* glob) const {
+  return GlobMatches(glob, exe_name()) || (started_as[0] != '\0' && GlobMatches(glob, started_as));
+}
 
 const char* ProcessFacts::environment(const char* name) const {
   const size_t length = strlen(name);
@@ -184,6 +208,7 @@ void ReadProcessFacts(ProcessFacts* facts) {
   facts->start_realtime_ns = RealtimeNow();
   facts->environ_start = EnvironmentStart();
   ReadExecutable(facts);
+  ReadStartedAs(facts);
   ReadStacks(facts);
   utsname names{};
   if (RawSyscall(SYS_uname, reinterpret_cast<long>(&names)) == 0)
@@ -202,6 +227,12 @@ bool StandardErrorIsUnchanged(const ProcessFacts& facts) {
   struct stat file {};
   return facts.stderr_inode != 0 && RawSyscall(SYS_fstat, 2, reinterpret_cast<long>(&file)) == 0 &&
          file.st_dev == facts.stderr_device && file.st_ino == facts.stderr_inode;
+}
+
+void StopClocks() {
+  stopped_monotonic_ns = MonotonicNow();
+  stopped_realtime_ns = RealtimeNow();
+  __atomic_store_n(&clocks_stopped, true, __ATOMIC_RELEASE);
 }
 
 uint64_t MonotonicNow() { return Now(CLOCK_MONOTONIC); }

@@ -13,7 +13,8 @@
 namespace cadastre {
 
 struct ProcessFacts {
-  char exe[PATH_MAX];  // the program's file, also where `ld.so ./program` started it; empty if it cannot be read
+  char exe[PATH_MAX];   // the program's file, also where `ld.so ./program` started it; empty if it cannot be read
+  char started_as[64];  // file name under which that file was executed (a link: python3); empty if it is exe_name
   char host[65];
   uint64_t pid_namespace;  // inode; 0 = not known
   uint64_t start_ticks;    // field 22 of /proc/self/stat; 0 = not known
@@ -26,6 +27,7 @@ struct ProcessFacts {
   bool loader_was_started;  // as `ld.so ./program`: the kernel knows the loader as the program
 
   const char* exe_name() const;                     // file name of exe
+  bool IsNamed(const char* glob) const;             // by exe_name or started_as
   const char* environment(const char* name) const;  // as the program was started; nullptr if not set
 };
 
@@ -33,6 +35,9 @@ void ReadProcessFacts(ProcessFacts* facts);
 
 uint64_t MonotonicNow();
 uint64_t RealtimeNow();
+
+// From here on both stand still: the time-stamp counter that they read may not be read any more.
+void StopClocks();
 
 const char* BaseName(const char* path);
 

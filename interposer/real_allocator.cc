@@ -74,6 +74,13 @@ Function Take(const char* name, Function made) {
   return found != nullptr ? reinterpret_cast<Function>(found) : made;
 }
 
+// Also where it is another library's: a provider may be a wrapper that looks at some functions and leaves the others to
+// libc (memusage has no memalign).
+template <typename Function>
+Function TakeOrNext(const char* name) {
+  return Take(name, reinterpret_cast<Function>(FindNextFunction(name)));
+}
+
 }  // namespace
 
 bool RealAllocatorIsReady() { return __atomic_load_n(&real_ready, __ATOMIC_ACQUIRE) != 0; }
@@ -88,19 +95,27 @@ bool RealAllocatorResolve() {
   is_sanitizer = FindInLibrary(provider, "__sanitizer_set_report_path") != nullptr;
   is_reached = !is_sanitizer && !MallocIsServedBeforeUs(&before);
   RealAllocator& real = g_real;
-  real.calloc = Take<decltype(real.calloc)>("calloc", nullptr);
-  real.realloc = Take<decltype(real.realloc)>("realloc", nullptr);
-  real.posix_memalign = Take<decltype(real.posix_memalign)>("posix_memalign", &MadePosixMemalign);
-  real.memalign = Take<decltype(real.memalign)>(
-      "memalign", real.posix_memalign == &MadePosixMemalign ? nullptr : &MadeMemalignFromPosix);
-  real.aligned_alloc = Take<decltype(real.aligned_alloc)>("aligned_alloc", &MadeAlignedAlloc);
-  real.valloc = Take<decltype(real.valloc)>("valloc", &MadeValloc);
-  real.pvalloc = Take<decltype(real.pvalloc)>("pvalloc", &MadePvalloc);
+  real.calloc = TakeOrNext<decltype(real.calloc)>("calloc");
+  real.realloc = TakeOrNext<decltype(real.realloc)>("realloc");
+  const bool aligns = Take<void*>("memalign", nullptr) != nullptr || Take<void*>("posix_memalign", nullptr) != nullptr;
+  if (aligns) {
+    real.posix_memalign = Take<decltype(real.posix_memalign)>("posix_memalign", &MadePosixMemalign);
+    real.memalign = Take<decltype(real.memalign)>("memalign", &MadeMemalignFromPosix);
+    real.aligned_alloc = Take<decltype(real.aligned_alloc)>("aligned_alloc", &MadeAlignedAlloc);
+    real.valloc = Take<decltype(real.valloc)>("valloc", &MadeValloc);
+    real.pvalloc = Take<decltype(real.pvalloc)>("pvalloc", &MadePvalloc);
+  } else {
+    real.posix_memalign = TakeOrNext<decltype(real.posix_memalign)>("posix_memalign");
+    real.memalign = TakeOrNext<decltype(real.memalign)>("memalign");
+    real.aligned_alloc = TakeOrNext<decltype(real.aligned_alloc)>("aligned_alloc");
+    real.valloc = TakeOrNext<decltype(real.valloc)>("valloc");
+    real.pvalloc = TakeOrNext<decltype(real.pvalloc)>("pvalloc");
+  }
   real.reallocarray =
       is_reached ? &MadeReallocarray : Take<decltype(real.reallocarray)>("reallocarray", &MadeReallocarray);
   real.malloc_usable_size = Take<decltype(real.malloc_usable_size)>("malloc_usable_size", &MadeUsableSize);
   auto* next_malloc = Take<decltype(real.malloc)>("malloc", nullptr);
-  auto* next_free = Take<decltype(real.free)>("free", nullptr);
+  auto* next_free = TakeOrNext<decltype(real.free)>("free");
   if (next_free == nullptr || real.calloc == nullptr || real.realloc == nullptr || real.memalign == nullptr)
     return false;
   // free last but one: its fast path takes a non-null pointer as "ready".

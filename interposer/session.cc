@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "interposer/decimal.h"
 #include "interposer/elf_lookup.h"
@@ -138,13 +139,35 @@ void MakeAlivePage() {
 bool IsMeantForThisProcess() {
   if (RealAllocatorIsSanitizer()) return false;
   if (getauxval(AT_SECURE) != 0) return false;  // a setuid program is told nothing and tells nothing
-  const char* exe = facts.exe_name();
-  if (strcmp(exe, "cadastre") == 0) return false;
-  if (!GlobMatches(options.exe, exe)) return false;
+  if (strcmp(facts.exe_name(), "cadastre") == 0) return false;
+  if (!facts.IsNamed(options.exe)) return false;
   const bool is_root = options.for_pid == 0 || options.for_pid == own_pid;
   if (!is_root && options.children == Children::kNo) return false;
-  if (!is_root && options.children == Children::kPattern && !GlobMatches(options.children_pattern, exe)) return false;
+  if (!is_root && options.children == Children::kPattern && !facts.IsNamed(options.children_pattern)) return false;
   return true;
+}
+
+bool IsWritable(const char* directory) {
+  return RawSyscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(directory), W_OK | X_OK) == 0;
+}
+
+// What the options ask for and cannot have where nobody but us can say so: `cadastre run` has looked at them itself.
+void ComplainUnderABarePreload() {
+  if (options.for_pid != 0) return;
+  if (options.children != Children::kYes)
+    Complain("only `cadastre run` knows whose children these are; every program is recorded", "children=", 9);
+  static char directory[kOptionTextBytes];
+  const char* pattern = strchr(options.out, '%');
+  size_t length = pattern != nullptr ? static_cast<size_t>(pattern - options.out) : strlen(options.out);
+  const bool is_file = pattern == nullptr && length > 4 && strcmp(options.out + length - 4, ".cad") == 0;
+  while ((pattern != nullptr || is_file) && length > 0 && options.out[length - 1] != '/') length--;
+  if (length == 0) return;  // not given, or below the working directory
+  memcpy(directory, options.out, length);
+  struct stat status {};
+  const long result =
+      RawSyscall(SYS_newfstatat, AT_FDCWD, reinterpret_cast<long>(directory), reinterpret_cast<long>(&status), 0);
+  if (result != 0 || !S_ISDIR(status.st_mode) || !IsWritable(directory))
+    Complain("not a directory that can be written to; nothing will be recorded", options.out, strlen(options.out));
 }
 
 void SeedRandom() {
@@ -156,16 +179,13 @@ void SeedRandom() {
 }
 
 // The default directory of live files, and its fallback.
-bool IsWritable(const char* directory) {
-  return RawSyscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(directory), W_OK | X_OK) == 0;
-}
 const char* DefaultDirectory() {
   if (IsWritable("/dev/shm")) return "/dev/shm";
   const char* runtime = facts.environment("XDG_RUNTIME_DIR");
   return runtime != nullptr && runtime[0] == '/' ? runtime : "/dev/shm";
 }
 
-// Directory and name of the live file, by out=. False: too long.
+// Directory and name of the live file, by out=. False: too long, or a link where a directory of ours should be.
 bool ChoosePlace() {
   static char text[PATH_MAX];
   OutputNames names = {facts.exe[0] != '\0' ? facts.exe_name() : "unknown", facts.host, own_pid,
@@ -182,7 +202,13 @@ bool ChoosePlace() {
     const char kept = live_directory[i];
     live_directory[i] = '\0';
     RawSyscall(SYS_mkdirat, AT_FDCWD, reinterpret_cast<long>(live_directory), 0700);
+    // What is there already may be somebody's link to another place.
+    struct stat status {};
+    const bool is_directory = RawSyscall(SYS_newfstatat, AT_FDCWD, reinterpret_cast<long>(live_directory),
+                                         reinterpret_cast<long>(&status), AT_SYMLINK_NOFOLLOW) == 0 &&
+                              S_ISDIR(status.st_mode);
     live_directory[i] = kept;
+    if (!is_directory) return false;
   }
   return true;
 }
@@ -259,6 +285,7 @@ void SessionPrepare() {
   SeedRandom();
   MakeAlivePage();
   if (!IsMeantForThisProcess() || alive_page == nullptr) return SetState(SessionState::kOff);
+  ComplainUnderABarePreload();
   SayComplaints();
   LibraryMapInit();
   SetState(SessionState::kArmed);

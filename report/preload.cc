@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,17 +22,20 @@
 namespace cadastre {
 namespace {
 
-std::string OwnDirectory() {
-  char path[PATH_MAX];
-  ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-  if (length <= 0) return ".";
-  std::string exe(path, length);
-  return exe.substr(0, exe.rfind('/'));
-}
-
 std::string Resolved(const std::string& path) {
   char resolved[PATH_MAX];
   return realpath(path.c_str(), resolved) != nullptr ? resolved : "";
+}
+
+std::string OwnDirectory() {
+  char path[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  std::string exe(path, std::max<ssize_t>(length, 0));
+  if (exe.empty()) {  // a root without /proc
+    const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+    exe = started != nullptr ? Resolved(started) : "";
+  }
+  return exe.empty() ? "." : exe.substr(0, exe.rfind('/'));
 }
 
 // Whether a process was started with this text in its environment, as far as we may look.

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "report/process_info.h"
 
 namespace cadastre {
@@ -31,6 +32,13 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
   }
   closedir(listing);
   return children;
+}
+
+// A container may have been given its host's /proc: what it says is of other processes.
+bool ProcIsOurs() {
+  char self[32];
+  const ssize_t length = readlink("/proc/self", self, sizeof(self));
+  return length > 0 && absl::string_view(self, static_cast<size_t>(length)) == absl::StrCat(getpid());
 }
 
 }  // namespace
@@ -59,6 +67,7 @@ void ProcessTree::Descend(pid_t pid, const std::string& parent, std::set<pid_t>*
 }
 
 void ProcessTree::Look() {
+  if (!ProcIsOurs()) return;
   std::erase_if(known_, [](const auto& entry) { return StartTicksOf(entry.first) != entry.second; });
   std::set<pid_t> visited;
   const std::map<pid_t, uint64_t> known = known_;

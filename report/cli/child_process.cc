@@ -22,15 +22,15 @@ namespace {
 
 constexpr int kPollMilliseconds = 250, kFirstTurnMilliseconds = 20, kTurnMilliseconds = 1000;
 
-// What reaches us and is meant for the program. SIGTSTP, SIGTTIN and SIGTTOU keep their default: the terminal stops the
-// whole group.
-constexpr int kPassedOn[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT};
-
+// Whatever reaches us is meant for the program, except: what cannot be caught; what the kernel sends for a fault of our
+// own; SIGPIPE and SIGXFSZ, which we ignore and which our own writes may bring; SIGTTIN and SIGTTOU, which the terminal
+// sends for what we do. A stop (SIGTSTP) is the program's first: if it stops, so do we.
 sigset_t WatchedSignals() {
+  constexpr int kOurs[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP,
+                           SIGSYS,  SIGABRT, SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU};
   sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
-  for (int number : kPassedOn) sigaddset(&set, number);
+  sigfillset(&set);  // without those that libc keeps for itself
+  for (int number : kOurs) sigdelset(&set, number);
   return set;
 }
 
@@ -140,7 +140,11 @@ void ChildProcess::PassOn(const siginfo_t& info) {
   const bool from_terminal = info.si_code == SI_KERNEL;
   const bool from_child = info.si_code == SI_USER && info.si_pid == pid_;
   if ((from_terminal && info.si_signo != SIGCONT) || from_child) return;
-  kill(pid_, info.si_signo);
+  if (info.si_code == SI_QUEUE) {
+    sigqueue(pid_, info.si_signo, info.si_value);
+  } else {
+    kill(pid_, info.si_signo);
+  }
 }
 
 void ChildProcess::Wait(const std::function<void()>& on_event, int event_descriptor,

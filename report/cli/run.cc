@@ -113,7 +113,9 @@ void SayWhyNoProfile(const std::string& program, const std::string& options, con
   std::string name = facts.ok() ? std::string(FileName(facts->path)) : "";
   if (name == "cadastre")
     return Say("no profile of cadastre itself: it is never recorded; what it runs is, on its own");
-  if (!exe.empty() && !name.empty() && !GlobMatches(exe.c_str(), name.c_str())) {
+  const std::string typed(FileName(program));
+  if (!exe.empty() && !name.empty() && !GlobMatches(exe.c_str(), name.c_str()) &&
+      !(facts->scripts.empty() && GlobMatches(exe.c_str(), typed.c_str()))) {
     return Say(absl::StrCat("no profile of ", name, ": exe=", exe,
                             " leaves it out; `cadastre list` shows those of programs that it started"));
   }

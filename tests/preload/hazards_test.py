@@ -172,6 +172,15 @@ class Limits(Hazard):
             self.skipTest("no filter can be installed here")
         self.told(self.same([jail, self.file("hazards_target"), "nothing"]), "hazards_target")
 
+    def test_the_counter_behind_the_clocks_is_taken_away(self):
+        for how in ("strict", "strict-by-number", "counter", "counter-by-number"):
+            with self.subTest(how=how):
+                outcome = self.same([self.file("hazards_no_clock"), how])
+                if outcome.status == 77:
+                    self.skipTest(f"{how} is not to be had here")
+                self.assertEqual(outcome.status, 5)
+                self.told(outcome, "hazards_no_clock")
+
     def test_a_filter_inherited_that_kills_a_jvm(self):
         jail = self.file("hazards_jail")
         if target.run([jail, "/bin/true"]).status == 77:
@@ -314,6 +323,30 @@ class Loader(Hazard):
         warnings = target.report(ARGUMENTS.cadastre, self.profile(self.last()))["warnings"]
         self.assertTrue([w for w in warnings if "serves malloc before Cadastre" in w], warnings)
 
+    def test_wrappers_of_a_part_of_the_family(self):
+        wrappers = [self.file("libhazards_wraps_malloc.so"), self.file("libhazards_wraps_malloc_free.so"),
+                    target.installed_library("libmemusage.so")]
+        commands = [["/usr/bin/perl", "-e", "my @a = map { 'x' x 1000 } 1..300; print scalar(@a)"],
+                    [os.path.join(ARGUMENTS.programs, "h07_aligned_family.bin")], [os.path.join(ARGUMENTS.programs, "h08_new_family.bin")]]
+        for wrapper in wrappers:
+            for command in commands:
+                if wrapper and os.path.exists(command[0]):
+                    with self.subTest(wrapper=wrapper, command=command[0]):
+                        # memusage prints its own statistics, in which our hooks' calls are callers.
+                        bare = self.once(command, last=wrapper)
+                        recorded = self.once(command, "1", last=wrapper)
+                        self.assertEqual((recorded.status, recorded.stdout), (bare.status, bare.stdout), recorded.stderr[-500:])
+                        self.assertTrue(os.listdir(self.out))
+
+    def test_allocators_that_check_who_gives_back_what(self):
+        for name in ("libtcmalloc_minimal_debug.so.4", "libtcmalloc_debug.so.4"):
+            library = target.installed_library(name)
+            if not library:
+                self.skipTest(f"{name} is not installed")
+            for program in ("h07_aligned_family.bin", "h08_new_family.bin"):
+                with self.subTest(library=name, program=program):
+                    self.same([os.path.join(ARGUMENTS.programs, program)], last=library)
+
     def test_libraries_that_allocate_in_what_a_profiler_calls(self):
         meddler = self.file("libhazards_meddler.so")
         for place in ("first", "last"):
@@ -361,6 +394,7 @@ def main():
 
     def more(parser):
         parser.add_argument("--files", required=True, help="folder of the programs and libraries of this test")
+        parser.add_argument("--programs", required=True, help="folder of the trap programs")
         parser.add_argument("--missing", default="the compiler cannot", help="why one of these was not built")
     ARGUMENTS, argv = target.test_arguments("library", "cadastre", more=more)
     unittest.main(argv=argv, verbosity=2)

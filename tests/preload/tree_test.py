@@ -195,6 +195,57 @@ class TreeTest(unittest.TestCase):
             run.process.send_signal(signal.SIGTERM)
             self.assertEqual(run.wait(), 128 + signal.SIGTERM)
 
+    def test_every_signal_reaches_the_program(self):
+        python = "/usr/bin/python3"
+        if not os.path.exists(python):
+            self.skipTest("python3 is not installed")
+        program = """
+import os, signal, sys
+got = []
+ours = {signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS,
+        signal.SIGABRT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTTIN, signal.SIGTTOU}
+for number in signal.valid_signals() - ours:
+    signal.signal(number, lambda number, _: os.write(1, b"%d\\n" % number))
+os.write(1, b"ready\\n")
+while True:
+    signal.pause()
+"""
+        run = Steered([ARGUMENTS.cadastre, "run", "--quiet", "--interval", "64k", "--out", self.live, "--", python, "-I", "-c", program], {},
+                      stderr_path=os.path.join(self.scratch, "err"))
+        self.addCleanup(run.close)
+        self.assertEqual(run.process.stdout.readline(), "ready\n")
+        sent = [signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT, signal.SIGXCPU, signal.SIGVTALRM, signal.SIGPROF, signal.SIGWINCH, signal.SIGIO,
+                signal.SIGPWR, signal.SIGRTMIN, signal.SIGRTMIN + 3, signal.SIGRTMAX, signal.SIGTERM]
+        for number in sent:
+            run.process.send_signal(number)
+            self.assertEqual(run.process.stdout.readline(), f"{int(number)}\n")
+        self.assertIsNone(run.process.poll())
+
+    # -- names of programs
+
+    def test_a_program_has_the_name_of_its_file_and_that_it_was_started_by(self):
+        link = os.path.join(self.scratch, "pay")
+        os.symlink(ARGUMENTS.program, link)
+        for pattern, count in (("pay", 1), ("watch_target", 1), ("java", 0)):
+            self.alone(f"exec {link}", f"exe={pattern}", b"grow 5\nend 0\n")
+            self.assertEqual(len(self.names()), count, pattern)
+            for path in profiles_in(self.live):
+                os.unlink(path)
+
+    def test_no_link_is_followed_where_a_directory_is_to_be_made(self):
+        elsewhere = os.path.join(self.scratch, "elsewhere")
+        os.mkdir(elsewhere)
+        os.symlink(elsewhere, os.path.join(self.live, "watch_target"))
+        done = self.alone(f"exec {ARGUMENTS.program}", f"out={self.live}/%e/x.cad", b"grow 5\nend 0\n")
+        self.assertEqual((done.status, done.stderr, os.listdir(elsewhere)), (0, "", []))
+
+    def test_a_bare_preload_says_what_it_cannot_do(self):
+        for options, words in ((f"out={self.scratch}/none", "nothing will be recorded"), (f"out={self.scratch}/none/x.cad", "nothing will be"),
+                               ("children=no", "only `cadastre run`")):
+            done = self.alone(f"exec {ARGUMENTS.program}", options, b"end 4\n")
+            self.assertEqual((done.status, done.stderr.count("\n")), (4, 1), done.stderr)
+            self.assertIn(words, done.stderr)
+
     def test_list_passes_over_files_under_way(self):
         self.alone(f"exec {ARGUMENTS.program}", "", b"grow 5\nend 0\n")
         with open(os.path.join(self.live, f".cadastre-{self.names()[0]}@75pct.77.tmp"), "w", encoding="utf-8") as half:
