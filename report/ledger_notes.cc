@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -156,6 +157,41 @@ void AdviseOnDirectBuffers(const LedgerInputs& inputs, Ledger* ledger) {
                                         "heap buffer: -Djdk.nio.maxCachedBufferSize=262144 bounds them"));
 }
 
+// Live memory of owners whose blocks, as far as freed ones were seen, the collector's threads free.
+void AdviseOnReapedBlocks(const LedgerInputs& inputs, Ledger* ledger) {
+  constexpr uint32_t kFewFrees = 10;
+  if (inputs.profile == nullptr) return;
+  struct Reaped {
+    double bytes = 0, variance = 0;
+    std::map<uint32_t, const Site*> sites;
+  };
+  std::map<std::string, Reaped> owners;
+  for (const LiveSample& sample : inputs.profile->live) {
+    const Site& site = inputs.profile->sites[sample.site];
+    // One in twenty may be somebody who waits for memory and helps: java.nio.Bits.reserveMemory does.
+    if (site.kind != SiteKind::kMalloc || site.frees_by_reaper == 0 ||
+        20ull * site.frees_by_reaper < 19ull * site.frees)
+      continue;
+    const double weight = static_cast<double>(sample.weight_bytes);
+    Reaped& owner = owners[inputs.attribution->ChargeOf(sample.site, sample.thread).module];
+    owner.bytes += weight;
+    owner.variance += weight * (weight - static_cast<double>(sample.size_bytes));
+    owner.sites[sample.site] = &site;
+  }
+  for (const auto& [module, owner] : owners) {
+    uint64_t frees = 0, reaped = 0;
+    for (const auto& [index, site] : owner.sites) {
+      frees += site->frees;
+      reaped += site->frees_by_reaper;
+    }
+    if (frees < kFewFrees || owner.bytes - 2 * std::sqrt(owner.variance) < static_cast<double>(kNotableBytes)) continue;
+    ledger->advice.push_back(
+        absl::StrCat(Bytes(std::llround(owner.bytes)), " of ", module, " wait for the garbage collector: of ", frees,
+                     " sampled blocks that its stacks have freed, Finalizer and Cleaner threads freed ", reaped,
+                     ": call close() or end() where the work is done"));
+  }
+}
+
 }  // namespace
 
 void AddLedgerChecks(const ProcessMemory& memory, const LedgerInputs& inputs, Ledger* ledger) {
@@ -195,6 +231,20 @@ void AddLedgerAdvice(const ProcessMemory& memory, const LedgerInputs& inputs, co
   AdviseOnHugeStacks(memory, pieces, ledger);
   AdviseOnJavaHeap(ledger);
   AdviseOnDirectBuffers(inputs, ledger);
+  AdviseOnReapedBlocks(inputs, ledger);
+}
+
+std::string AllocatorLine(const AllocatorState& state) {
+  if (state.name.empty()) return "";
+  auto bytes = [](uint64_t value) { return Bytes(static_cast<int64_t>(value)); };
+  return absl::StrCat(
+      state.name, " itself, read from outside at ",
+      absl::FormatTime("%H:%M:%S UTC", absl::FromUnixNanos(static_cast<int64_t>(state.taken_realtime_ns)),
+                       absl::UTCTimeZone()),
+      ": ", state.arenas, state.arenas == 1 ? " arena has " : " arenas have ", bytes(state.system_bytes),
+      " from the kernel, of it free ", state.whole ? "" : "at least ", bytes(state.free_bytes + state.top_bytes), ": ",
+      bytes(state.free_bytes), " in ", FormatCount(static_cast<double>(state.free_chunks)), " chunks between blocks, ",
+      bytes(state.top_bytes), " at the ends");
 }
 
 std::string LedgerSummary(const Ledger& ledger) {

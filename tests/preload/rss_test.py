@@ -218,6 +218,14 @@ class MappingsTest(LedgerCase):
         held = self.resident(document, "malloc live") + self.resident(document, "allocator retention")
         if library:
             self.assertAlmostEqual(held, process.said("resident"), delta=0.05 * process.said("resident"))
+        if process.said("arenas") and not library:
+            # Read from outside while the process waits: to the byte what mallinfo2() said.
+            state = document["allocator"]
+            self.assertEqual((state["name"], state["arenas"], state["whole"]), ("glibc", 5, True))
+            self.assertEqual((state["system_bytes"], state["free_bytes"] + state["top_bytes"]), (process.said("arenas"), process.said("free")))
+            self.assertRegex(self.rss(process.pid), r"allocator: glibc itself, read from outside at \d\d:\d\d:\d\d UTC: 5 arenas have")
+        else:
+            self.assertLess((document["allocator"] or {}).get("system_bytes", 0), 16 * MIB)  # what libc's own start took
         # Half of the blocks were freed in runs of 64 blocks: most allocators keep them, none gives back what is live.
         self.assertGreaterEqual(held, live)
 
