@@ -14,6 +14,7 @@
 #include "report/hotspot_memory.h"
 #include "report/ledger.h"
 #include "report/nmt.h"
+#include "report/site_identity.h"
 
 namespace cadastre {
 namespace {
@@ -157,38 +158,63 @@ void AdviseOnDirectBuffers(const LedgerInputs& inputs, Ledger* ledger) {
                                         "heap buffer: -Djdk.nio.maxCachedBufferSize=262144 bounds them"));
 }
 
+// What the blocks of one owner, or of one of its sites, tell.
+struct Reaped {
+  double bytes = 0, variance = 0;  // live
+  uint64_t frees = 0, by_reaper = 0;
+  void Add(const Reaped& other) {
+    bytes += other.bytes;
+    variance += other.variance;
+    frees += other.frees;
+    by_reaper += other.by_reaper;
+  }
+};
+
+// By module and SiteIdentity: the stack as far as its owner. What called that may differ between what was freed and
+// what lives.
+using ReapedSites = std::map<std::pair<std::string, std::string>, Reaped>;
+
+ReapedSites ReapedBySite(const LedgerInputs& inputs) {
+  ReapedSites reaped;
+  std::vector<std::string> identities(inputs.profile->sites.size());
+  auto add = [&](uint32_t site, uint32_t thread, const Reaped& part) {
+    const Charge& charge = inputs.attribution->ChargeOf(site, thread);
+    std::string& identity = identities[site];
+    if (identity.empty()) identity = SiteIdentity(inputs.attribution->FramesOf(site), charge.owner_frame);
+    reaped[{charge.module, identity}].Add(part);
+  };
+  const std::vector<Site>& sites = inputs.profile->sites;
+  bool any = false;
+  for (uint32_t i = 0; i < sites.size(); i++) {
+    any |= sites[i].frees_by_reaper > 0;
+    if (sites[i].kind == SiteKind::kMalloc && sites[i].frees > 0)
+      add(i, sites[i].first_thread, {0, 0, sites[i].frees, sites[i].frees_by_reaper});
+  }
+  if (!any) return {};
+  for (const LiveSample& sample : inputs.profile->live) {
+    if (sites[sample.site].kind != SiteKind::kMalloc) continue;
+    const double weight = static_cast<double>(sample.weight_bytes);
+    add(sample.site, sample.thread, {weight, weight * (weight - static_cast<double>(sample.size_bytes)), 0, 0});
+  }
+  return reaped;
+}
+
 // Live memory of owners whose blocks, as far as freed ones were seen, the collector's threads free.
 void AdviseOnReapedBlocks(const LedgerInputs& inputs, Ledger* ledger) {
-  constexpr uint32_t kFewFrees = 10;
+  constexpr uint64_t kFewFrees = 10;
   if (inputs.profile == nullptr) return;
-  struct Reaped {
-    double bytes = 0, variance = 0;
-    std::map<uint32_t, const Site*> sites;
-  };
   std::map<std::string, Reaped> owners;
-  for (const LiveSample& sample : inputs.profile->live) {
-    const Site& site = inputs.profile->sites[sample.site];
+  for (const auto& [site, part] : ReapedBySite(inputs)) {
     // One in twenty may be somebody who waits for memory and helps: java.nio.Bits.reserveMemory does.
-    if (site.kind != SiteKind::kMalloc || site.frees_by_reaper == 0 ||
-        20ull * site.frees_by_reaper < 19ull * site.frees)
-      continue;
-    const double weight = static_cast<double>(sample.weight_bytes);
-    Reaped& owner = owners[inputs.attribution->ChargeOf(sample.site, sample.thread).module];
-    owner.bytes += weight;
-    owner.variance += weight * (weight - static_cast<double>(sample.size_bytes));
-    owner.sites[sample.site] = &site;
+    if (part.by_reaper > 0 && 20 * part.by_reaper >= 19 * part.frees) owners[site.first].Add(part);
   }
   for (const auto& [module, owner] : owners) {
-    uint64_t frees = 0, reaped = 0;
-    for (const auto& [index, site] : owner.sites) {
-      frees += site->frees;
-      reaped += site->frees_by_reaper;
-    }
-    if (frees < kFewFrees || owner.bytes - 2 * std::sqrt(owner.variance) < static_cast<double>(kNotableBytes)) continue;
+    const double sure = owner.bytes - 2 * std::sqrt(owner.variance);
+    if (owner.frees < kFewFrees || sure < static_cast<double>(kNotableBytes)) continue;
     ledger->advice.push_back(
-        absl::StrCat(Bytes(std::llround(owner.bytes)), " of ", module, " wait for the garbage collector: of ", frees,
-                     " sampled blocks that its stacks have freed, Finalizer and Cleaner threads freed ", reaped,
-                     ": call close() or end() where the work is done"));
+        absl::StrCat(Bytes(std::llround(owner.bytes)), " of ", module, " wait for the garbage collector: of ",
+                     owner.frees, " sampled blocks that the same code has freed, Finalizer and Cleaner threads freed ",
+                     owner.by_reaper, ": call close() or end() where the work is done"));
   }
 }
 

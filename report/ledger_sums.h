@@ -1,5 +1,5 @@
-// Rows of the RSS ledger as `cadastre check` measures them: over several runs of one load, the mean of each, its error and
-// who has it.
+// Rows of the RSS ledger as `cadastre check` measures them: over several runs of one load, the mean of each, its error
+// and who has it.
 //
 // Units: resident bytes. A row that a run does not have is 0 in it. Errors: none. Thread-safety: pure.
 //
@@ -18,8 +18,8 @@ namespace cadastre {
 inline constexpr char kRssRow[] = "RSS";  // the sum of all rows, where a row is named
 
 struct LedgerSums {
-  std::vector<RunSum> rows;    // by LedgerName, and kRssRow
-  std::vector<RunSum> owners;  // `name` is the owner, `module` the row
+  std::vector<RunSum> rows;                              // by LedgerName, and kRssRow
+  std::vector<RunSum> owners;                            // `name` is the owner, `module` the row
   const RunSum* FindRow(const std::string& name) const;  // nullptr = no run has it
 };
 

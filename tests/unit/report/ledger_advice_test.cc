@@ -95,7 +95,8 @@ TEST_CASE("Huge pages under stacks are advice where they make a good part of the
   huge.builder.thread(thread).stack_high = 0x20800000;
   huge.memory.threads = {{77, "worker"}};
   huge.AddArea(0x20000000, 0x20800000, "", 8 * kMiBytes, 6 * kMiBytes);
-  CHECK(Says(huge.Advice(), "transparent huge pages make 6.00 MiB of the 1 threads' stacks resident (8.00 MiB in all)"));
+  CHECK(
+      Says(huge.Advice(), "transparent huge pages make 6.00 MiB of the 1 threads' stacks resident (8.00 MiB in all)"));
   huge.memory.areas[0].huge_bytes = 2 * kMiBytes;
   CHECK(huge.Advice().empty());
 }
@@ -104,8 +105,9 @@ TEST_CASE("A Java heap that is committed and was never touched is advice", "[led
   Case heap;
   heap.memory.known = {{0x40000000, 0x50000000, KnownUse::kJavaHeap, 0, ""}};
   heap.AddArea(0x40000000, 0x50000000, "", 56 * kMiBytes);
-  CHECK(Says(heap.Advice(), "the Java heap is committed to 256 MiB and 56.0 MiB of it is resident: RSS may still grow "
-                            "by 200 MiB"));
+  CHECK(Says(heap.Advice(),
+             "the Java heap is committed to 256 MiB and 56.0 MiB of it is resident: RSS may still grow "
+             "by 200 MiB"));
   heap.memory.areas[0].rss_bytes = 200 * kMiBytes;
   CHECK(heap.Advice().empty());
 }
@@ -143,8 +145,9 @@ TEST_CASE("Blocks that only the collector's threads free are advice", "[ledger_a
     INFO(frees.all << " frees, " << frees.by_reaper << " by reapers, " << frees.blocks << " blocks");
     CHECK(java.Advice().size() == (frees.advice ? 1u : 0u));
     if (frees.by_reaper == 40 && frees.advice)
-      CHECK(Says(java.Advice(), "50.0 MiB of com.acme.billing wait for the garbage collector: of 40 sampled blocks that "
-                                "its stacks have freed, Finalizer and Cleaner threads freed 40"));
+      CHECK(Says(java.Advice(),
+                 "50.0 MiB of com.acme.billing wait for the garbage collector: of 40 sampled blocks that "
+                 "the same code has freed, Finalizer and Cleaner threads freed 40"));
   }
 }
 
