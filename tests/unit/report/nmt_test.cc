@@ -2,7 +2,6 @@
 #include "report/nmt.h"
 
 #include "report/hotspot_memory.h"
-
 #include "tests/support/catch.h"
 
 namespace cadastre {
