@@ -183,7 +183,11 @@ struct SiteRecord {
   uint64_t peak_epoch;
   int64_t own_peak_bytes;  // the highest live_bytes this site ever had, whenever that was
   uint32_t first_thread;   // ThreadRecord of the first sample; 0 = not known
-  uint32_t reserved[3];
+  // Sampled blocks of this site that were freed, and of those how many by threads that only carry out what the garbage
+  // collector found (ThreadWork::kThreadWorkReaper).
+  uint32_t frees;
+  uint32_t frees_by_reaper;
+  uint32_t reserved;
 };
 static_assert(sizeof(SiteRecord) == 112);
 enum SiteKind : uint32_t { kSiteMalloc = 0, kSiteMmap = 1, kSiteStack = 2 };

@@ -184,15 +184,17 @@ uint32_t RecordThreadCreation(const EntryRegisters& registers) {
 
 bool RecordFree(void* pointer, LiveSampleData* removed) {
   if (!SessionFileIsWhole()) return false;
-  const ThreadState* thread = CurrentThreadState();
+  ThreadState* thread = CurrentThreadState();
   if (!LiveRemove(reinterpret_cast<uint64_t>(pointer), BufferOf(thread), removed)) return false;
   SiteLiveRemoved(removed->site, removed->weight);
+  SiteFreed(removed->site, thread != nullptr && ThreadIsReaper(thread), 1);
   Count(FreesOf(thread));
   return true;
 }
 
 void UndoFree(const LiveSampleData& removed) {
-  const ThreadState* thread = CurrentThreadState();
+  ThreadState* thread = CurrentThreadState();
+  SiteFreed(removed.site, thread != nullptr && ThreadIsReaper(thread), -1);
   bool had_old = false;
   LiveSampleData old;
   if (!LiveInsert(removed, BufferOf(thread), &had_old, &old)) return;

@@ -128,6 +128,12 @@ void SiteNoteThread(uint32_t site, uint32_t thread) {
   if (__atomic_load_n(first, __ATOMIC_RELAXED) == 0) __atomic_store_n(first, thread, __ATOMIC_RELAXED);
 }
 
+void SiteFreed(uint32_t site, bool by_reaper, int frees) {
+  SiteRecord* record = &g_profile.sites[site];
+  __atomic_fetch_add(&record->frees, static_cast<uint32_t>(frees), __ATOMIC_RELAXED);
+  if (by_reaper) __atomic_fetch_add(&record->frees_by_reaper, static_cast<uint32_t>(frees), __ATOMIC_RELAXED);
+}
+
 void SiteLiveAdded(uint32_t site, uint64_t weight_bytes, uint64_t now_ns) {
   SiteRecord* record = &g_profile.sites[site];
   format::Header* header = g_profile.header;

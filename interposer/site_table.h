@@ -18,6 +18,9 @@ uint32_t SiteIntern(const uint64_t* frames, uint32_t frame_count, uint32_t kind,
 // A sample of this thread (ThreadRecord) belongs to the site.
 void SiteNoteThread(uint32_t site, uint32_t thread);
 
+// `frees` (1, or -1 to take it back) of its sampled blocks, by a reaper (ThreadIsReaper) or not.
+void SiteFreed(uint32_t site, bool by_reaper, int frees);
+
 // Live bytes of a site and of the whole process went up or down by the weight of one sample; keeps the peak
 // (profile_format.h, SiteRecord).
 void SiteLiveAdded(uint32_t site, uint64_t weight_bytes, uint64_t now_ns);

@@ -34,11 +34,21 @@ format::ThreadRecord* RecordOf(const ThreadState* state) {
   return state->thread != 0 && state->thread < g_profile.thread_capacity ? &g_profile.threads[state->thread] : nullptr;
 }
 
-// Compiler threads are known by the names that the JVM gives them: "C1 CompilerThread0", as the kernel has it.
+// By the names that the JVM and its library give, as the kernel has them: "C1 CompilerThread0"; "Reference Handler" is
+// cut to "Reference Handl", since JDK 21 to "Referen..andler"; java.lang.ref.Cleaner numbers its threads, "Cleaner-0".
 ThreadWork WorkOf(const char* kernel_name) {
-  const bool compiles = strstr(kernel_name, "Compiler") != nullptr || strstr(kernel_name, "omp..") != nullptr;
-  return compiles ? kThreadWorkCompiler : kThreadWorkAny;
+  if (strstr(kernel_name, "Compiler") != nullptr || strstr(kernel_name, "omp..") != nullptr) return kThreadWorkCompiler;
+  if (strcmp(kernel_name, "Finalizer") == 0 || strcmp(kernel_name, "Common-Cleaner") == 0 ||
+      strncmp(kernel_name, "Cleaner-", 8) == 0 || strncmp(kernel_name, "Referen", 7) == 0)
+    return kThreadWorkReaper;
+  return kThreadWorkAny;
 }
+
+// What the kernel calls it.
+struct KernelName {
+  char text[kKernelNameBytes] = {};
+  KernelName() { RawSyscall(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(text)); }
+};
 
 void StoreWholeName(format::ThreadRecord* record, const char* kernel_name, const ThreadName& name) {
   const bool is_kernels = name.length == strlen(kernel_name) && memcmp(name.bytes, kernel_name, name.length) == 0;
@@ -59,18 +69,24 @@ __attribute__((noinline)) void ThreadNameUpdateSlow(ThreadState* state) {
     return;
   }
   if (IsSandboxed() || !JvmIsThread() || !HasRoom(state->thread_stack)) return;
-  char kernel_name[kKernelNameBytes] = {};
-  RawSyscall(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(kernel_name));
-  state->work = WorkOf(kernel_name);
+  const KernelName kernel;
+  state->work = WorkOf(kernel.text);
   state->name_wait = kNameSettled;
   format::ThreadRecord* record = RecordOf(state);
   if (record == nullptr) return;
   ThreadName name;
-  const ThreadNameAnswer answer = JvmThreadName(kernel_name, &name);
-  if (answer == ThreadNameAnswer::kWhole) StoreWholeName(record, kernel_name, name);
+  const ThreadNameAnswer answer = JvmThreadName(kernel.text, &name);
+  if (answer == ThreadNameAnswer::kWhole) StoreWholeName(record, kernel.text, name);
   if (answer != ThreadNameAnswer::kLater) return;
   state->name_wait = static_cast<uint16_t>(1u << state->name_tries);
   if (state->name_tries < kMostDoublings) state->name_tries++;
+}
+
+__attribute__((noinline)) bool ThreadIsReaperSlow(ThreadState* state) {
+  if (IsSandboxed() || !JvmIsThread()) return false;
+  const KernelName kernel;
+  state->work = WorkOf(kernel.text);
+  return state->work == kThreadWorkReaper;
 }
 
 void ThreadNameChanged(ThreadState* state, const char* name) {

@@ -21,6 +21,13 @@ inline void ThreadNameUpdate(ThreadState* state) {
   if (state->name_wait != kNameSettled) ThreadNameUpdateSlow(state);
 }
 
+// Does a thread of a JVM free blocks only because the garbage collector found their owners? One system call for each
+// name that the thread has, with its first free.
+bool ThreadIsReaperSlow(ThreadState* state);
+inline bool ThreadIsReaper(ThreadState* state) {
+  return state->work == kThreadWorkUnknown ? ThreadIsReaperSlow(state) : state->work == kThreadWorkReaper;
+}
+
 // The thread tells the kernel that it is called so; the whole name comes with the next update. state may be nullptr.
 void ThreadNameChanged(ThreadState* state, const char* name);
 

@@ -15,7 +15,12 @@
 namespace cadastre {
 
 // What a thread is there for, as far as its samples say more because of it.
-enum ThreadWork : uint8_t { kThreadWorkUnknown = 0, kThreadWorkAny = 1, kThreadWorkCompiler = 2 };
+enum ThreadWork : uint8_t {
+  kThreadWorkUnknown = 0,
+  kThreadWorkAny = 1,
+  kThreadWorkCompiler = 2,
+  kThreadWorkReaper = 3,  // frees what the garbage collector found: HotSpot's Finalizer, Reference Handler, cleaners
+};
 
 // What could not be had for a thread; it is not asked for again.
 enum ThreadLacks : uint8_t { kLacksBuffer = 1, kLacksRecord = 2 };

@@ -279,6 +279,13 @@ absl::string_view Attribution::LibraryOf(uint32_t site) {
 
 const std::vector<uint64_t>& Attribution::DistinctFrames() const { return state_->distinct; }
 
+const Rule* Attribution::OwnerOfLibrary(const std::string& path) const {
+  Frame frame;
+  frame.library = path;
+  const Rule* rule = state_->frame_owner.Find(frame);
+  return rule == nullptr || IsTransparentInStacks(*rule) ? nullptr : rule;
+}
+
 bool Attribution::guesses() const { return state_->guess; }
 
 }  // namespace cadastre

@@ -63,6 +63,9 @@ class Attribution {
   // there is none to name (a stack of unknown addresses).
   std::string SuggestedPrefix(uint32_t site);
 
+  // The rule that owns a library as a whole, whatever function is called; nullptr: none, or one that is walked past.
+  const Rule* OwnerOfLibrary(const std::string& path) const;
+
   // File name of the library that asked for the memory: the leaf-most frame's that is not plumbing; empty = not known.
   // Lives as long as the Symbolizer.
   absl::string_view LibraryOf(uint32_t site);

@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "interposer/options.h"
+#include "report/ledger_sums.h"
 #include "report/rows.h"
 #include "report/text_file.h"
 #include "symbolizer/csv_reader.h"
@@ -17,7 +18,8 @@ namespace cadastre {
 namespace {
 
 constexpr uint64_t kMaxTableLineBytes = 1 << 20;
-constexpr const char* kScopes[] = {"module", "team", "total"};
+constexpr const char* kScopes[] = {"module", "team", "total", "row"};
+constexpr char kResident[] = "resident";
 constexpr Metric kBudgetMetrics[] = {Metric::kLive, Metric::kPeak, Metric::kAllocated, Metric::kCount, Metric::kMapped};
 
 // A small table: columns by name in any order, `needed` of them required.
@@ -111,15 +113,11 @@ absl::Status TakeBudget(const std::string& path, const std::vector<CsvField>& fi
   const CsvField &scope = fields[0], &name = fields[1], &metric = fields[2], &until = fields[4];
   budget->file = path;
   budget->line = line;
-  if (scope.text == "ledger" || scope.text == "row") {
-    return CsvError(path, scope.line, scope.column,
-                    "rows of the ledger have no budgets yet: known scopes are module, team and total");
-  }
   size_t kind = 0;
-  while (kind < 3 && scope.text != kScopes[kind]) kind++;
-  if (kind == 3) {
+  while (kind < std::size(kScopes) && scope.text != kScopes[kind]) kind++;
+  if (kind == std::size(kScopes)) {
     return CsvError(path, scope.line, scope.column,
-                    absl::StrCat("unknown scope '", scope.text, "'; known are module, team and total"));
+                    absl::StrCat("unknown scope '", scope.text, "'; known are ", absl::StrJoin(kScopes, ", ")));
   }
   budget->scope = static_cast<BudgetScope>(kind);
   budget->name = name.text;
@@ -127,7 +125,16 @@ absl::Status TakeBudget(const std::string& path, const std::vector<CsvField>& fi
     return CsvError(path, name.line, name.column,
                     name.text.empty() ? "empty name" : "the scope total has no name: leave it empty");
   }
-  bool known = false;
+  if (budget->scope == BudgetScope::kRow) {
+    budget->name = LedgerRowNamed(name.text);
+    if (budget->name.empty()) {
+      return CsvError(path, name.line, name.column,
+                      absl::StrCat("the ledger has no row '", name.text, "'; it has ", LedgerRowNames()));
+    }
+    if (metric.text != kResident)
+      return CsvError(path, metric.line, metric.column, "the metric of a row of the ledger is resident");
+  }
+  bool known = budget->scope == BudgetScope::kRow;
   for (Metric candidate : kBudgetMetrics) {
     if (metric.text != MetricName(candidate)) continue;
     budget->metric = candidate;
@@ -155,6 +162,10 @@ What WhatOf(const Budget& budget) { return {budget.scope, budget.name, budget.me
 }  // namespace
 
 const char* BudgetScopeName(BudgetScope scope) { return kScopes[static_cast<int>(scope)]; }
+
+std::string BudgetMetricName(const Budget& budget) {
+  return budget.scope == BudgetScope::kRow ? kResident : budget.is_share ? "share" : MetricName(budget.metric);
+}
 
 absl::StatusOr<std::vector<Budget>> ReadBudgets(const std::string& path) {
   std::vector<Budget> budgets;

@@ -218,6 +218,7 @@ std::string FormatJson(const Report& report, std::optional<size_t> top) {
   member("older_than_s", report.older_than_s > 0 ? JsonNumber(report.older_than_s) : "null");
   member("rules", report.rules_path.empty() ? "null" : JsonString(report.rules_path));
   member("profile", ProfileJson(report));
+  member("rss", report.rss.has_value() ? LedgerSummaryJson(*report.rss) : "null");
   member("totals", TotalsJson(report));
   member("unattributed", unattributed.Done());
   member("modules", JsonArray(modules, "  "));

@@ -63,6 +63,33 @@ std::string Cell(const std::string& text) {
   return absl::StrReplaceAll(SafeText(text), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "'"}});
 }
 
+std::string RowJson(const LedgerRow& row) {
+  JsonObject object;
+  object.Text("name", LedgerName(row.kind))
+      .TextOrNull("owner", row.owner)
+      .TextOrNull("team", row.team)
+      .Raw("virtual_bytes", SignedJson(row.virtual_bytes))
+      .Raw("committed_bytes", SignedJson(row.committed_bytes))
+      .Raw("resident_bytes", SignedJson(row.resident_bytes))
+      .Raw("shared_bytes", SignedJson(row.shared_bytes))
+      .Bool("estimate", row.estimate)
+      .Integer("resident_bytes_stderr", static_cast<uint64_t>(std::llround(row.StandardError())));
+  return object.Done();
+}
+
+std::string AllocatorJson(const AllocatorState& state) {
+  JsonObject object;
+  object.Text("name", state.name)
+      .Text("taken", TimeText(state.taken_realtime_ns))
+      .Integer("arenas", state.arenas)
+      .Integer("system_bytes", state.system_bytes)
+      .Integer("free_bytes", state.free_bytes)
+      .Integer("free_chunks", state.free_chunks)
+      .Integer("top_bytes", state.top_bytes)
+      .Bool("whole", state.whole);
+  return object.Done();
+}
+
 // A line that may be longer than the screen is wide, broken between words.
 void AppendWrapped(std::string text, std::string* out) {
   text = SafeText(text);
@@ -95,6 +122,8 @@ std::string FormatLedgerText(const Ledger& ledger, const TextStyle& style, size_
   table.AddRow({"sum", "", "", "", FormatBytes(static_cast<double>(ledger.rss_bytes)), ""});
   out += table.Print(kTextWidth, style);
   for (const LedgerCheck& check : ledger.checks) AppendWrapped(absl::StrCat("check: ", check.text), &out);
+  if (std::string line = AllocatorLine(ledger.allocator); !line.empty())
+    AppendWrapped(absl::StrCat("allocator: ", line), &out);
   for (const std::string& advice : ledger.advice) AppendWrapped(absl::StrCat("advice: ", advice), &out);
   for (const std::string& warning : ledger.warnings) AppendWrapped(absl::StrCat("warning: ", warning), &out);
   if (!ledger.recorded)
@@ -104,19 +133,7 @@ std::string FormatLedgerText(const Ledger& ledger, const TextStyle& style, size_
 
 std::string FormatLedgerJson(const Ledger& ledger) {
   std::vector<std::string> rows, checks, advice, warnings;
-  for (const LedgerRow& row : ledger.rows) {
-    JsonObject object;
-    object.Text("name", LedgerName(row.kind))
-        .TextOrNull("owner", row.owner)
-        .TextOrNull("team", row.team)
-        .Raw("virtual_bytes", SignedJson(row.virtual_bytes))
-        .Raw("committed_bytes", SignedJson(row.committed_bytes))
-        .Raw("resident_bytes", SignedJson(row.resident_bytes))
-        .Raw("shared_bytes", SignedJson(row.shared_bytes))
-        .Bool("estimate", row.estimate)
-        .Integer("resident_bytes_stderr", static_cast<uint64_t>(std::llround(row.StandardError())));
-    rows.push_back(object.Done());
-  }
+  for (const LedgerRow& row : ledger.rows) rows.push_back(RowJson(row));
   for (const LedgerCheck& check : ledger.checks) {
     JsonObject object;
     object.Text("name", check.name)
@@ -138,9 +155,25 @@ std::string FormatLedgerJson(const Ledger& ledger) {
       .Text("summary", ledger.summary)
       .Raw("rows", JsonArray(rows, "  "))
       .Raw("checks", JsonArray(checks, "  "))
+      .Raw("allocator", ledger.allocator.name.empty() ? "null" : AllocatorJson(ledger.allocator))
       .Raw("advice", JsonArray(advice, "  "))
       .Raw("warnings", JsonArray(warnings, "  "));
   return document.Done() + "\n";
+}
+
+std::string LedgerSummaryJson(const Ledger& ledger) {
+  std::vector<std::string> rows;
+  for (size_t kind = 0; kind < kLedgerKinds; kind++) {
+    const bool there = std::any_of(ledger.rows.begin(), ledger.rows.end(),
+                                   [&](const LedgerRow& row) { return static_cast<size_t>(row.kind) == kind; });
+    if (there) rows.push_back(RowJson(ledger.Sum(static_cast<LedgerKind>(kind))));
+  }
+  JsonObject object;
+  object.Integer("rss_bytes", ledger.rss_bytes)
+      .Text("taken", TimeText(ledger.taken_realtime_ns))
+      .Text("summary", ledger.summary)
+      .Raw("rows", JsonArray(rows, "    "));
+  return object.Done();
 }
 
 std::string FormatLedgerCsv(const Ledger& ledger) {
@@ -165,6 +198,7 @@ std::string FormatLedgerMarkdown(const Ledger& ledger) {
                     Signed(row.shared_bytes), " |\n");
   }
   for (const LedgerCheck& check : ledger.checks) absl::StrAppend(&out, "\n", Cell(check.text), "\n");
+  if (std::string line = AllocatorLine(ledger.allocator); !line.empty()) absl::StrAppend(&out, "\n", Cell(line), "\n");
   for (const std::string& advice : ledger.advice) absl::StrAppend(&out, "\n> ", Cell(advice), "\n");
   for (const std::string& warning : ledger.warnings) absl::StrAppend(&out, "\n> ", Cell(warning), "\n");
   return out;

@@ -28,7 +28,7 @@ std::string FormatMarkdown(const Report& report, std::optional<size_t> top) {
                   EndText(*report.profile), ", up ",
                   FormatDuration(static_cast<double>(report.profile->duration_ns) / 1e9), ": ",
                   Amount(report.totals, metric), " ", MetricName(metric), "\n\n");
-  if (!report.rss_summary.empty()) absl::StrAppend(&out, Cell(report.rss_summary), "\n\n");
+  if (report.rss.has_value()) absl::StrAppend(&out, Cell(report.rss->summary), "\n\n");
   bool modules = by == GroupBy::kModule, sites = by == GroupBy::kSite;
   absl::StrAppend(&out, "| ", sites ? "module" : GroupName(by), modules || sites ? " | team" : "", " | ",
                   MetricName(metric), " | share |", sites ? " stack |" : "", "\n|---|", modules || sites ? "---|" : "",

@@ -125,8 +125,8 @@ class TextFormat {
 
   void TotalsLine() {
     std::vector<std::string> parts;
-    if (!report_.rss_summary.empty()) {
-      out_ += JoinParts(absl::StrSplit(report_.rss_summary, " · "));
+    if (report_.rss.has_value()) {
+      out_ += JoinParts(absl::StrSplit(report_.rss->summary, " · "));
     } else if (profile_.rss_bytes > 0) {
       parts.push_back(
           absl::StrCat("RSS ", FormatBytes(static_cast<double>(profile_.rss_bytes)),

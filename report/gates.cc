@@ -68,6 +68,23 @@ class Gates {
     return found != nullptr ? *found : None(name);
   }
 
+  // Who has most of a row of the ledger.
+  std::vector<GateSite> OwnersOf(const std::string& row) const {
+    std::vector<GateSite> owners;
+    for (const RunSum& owner : measured_.ledger.owners) {
+      if (owner.module == row) owners.push_back({owner.name, owner.mean, 0});
+    }
+    return Heaviest(std::move(owners), false);
+  }
+
+  static std::vector<GateSite> Heaviest(std::vector<GateSite> sites, bool grown) {
+    std::stable_sort(sites.begin(), sites.end(), [&](const GateSite& a, const GateSite& b) {
+      return grown ? a.grown_bytes > b.grown_bytes : a.bytes > b.bytes;
+    });
+    if (sites.size() > kShownSites) sites.resize(kShownSites);
+    return sites;
+  }
+
   // The heaviest of an owner, or with a baseline those that grew most.
   std::vector<GateSite> SitesOf(const RunSums& sums, BudgetScope scope, const std::string& name, bool grown) const {
     std::vector<GateSite> sites;
@@ -78,11 +95,7 @@ class Gates {
       if (grown) row.grown_bytes = site.mean - BaselineBytesOf(site.identity);
       sites.push_back(std::move(row));
     }
-    std::stable_sort(sites.begin(), sites.end(), [&](const GateSite& a, const GateSite& b) {
-      return grown ? a.grown_bytes > b.grown_bytes : a.bytes > b.bytes;
-    });
-    if (sites.size() > kShownSites) sites.resize(kShownSites);
-    return sites;
+    return Heaviest(std::move(sites), grown);
   }
 
   double BaselineBytesOf(const std::string& identity) const {
@@ -148,7 +161,8 @@ class Gates {
   }
 
   bool IsKnown(const Budget& budget) const {
-    if (budget.scope == BudgetScope::kTotal || budget.name == kUnattributedModule) return true;
+    if (budget.scope == BudgetScope::kTotal || budget.scope == BudgetScope::kRow || budget.name == kUnattributedModule)
+      return true;
     const std::vector<std::string>& known =
         budget.scope == BudgetScope::kTeam ? settings_.known_teams : settings_.known_modules;
     return std::find(known.begin(), known.end(), budget.name) != known.end();
@@ -156,12 +170,14 @@ class Gates {
 
   static std::string NameOf(const Budget& budget) {
     return absl::StrCat(BudgetScopeName(budget.scope), budget.name.empty() ? "" : " ", budget.name, " ",
-                        budget.is_share ? "share" : std::string(MetricName(budget.metric)));
+                        BudgetMetricName(budget));
   }
 
   void BudgetGate(const Budget& budget) {
     const RunSums& sums = *measured_.For(budget.metric);
-    const RunSum sum = SumOf(sums, budget.scope, budget.name);
+    const bool is_row = budget.scope == BudgetScope::kRow;
+    const RunSum* row = is_row ? measured_.ledger.FindRow(budget.name) : nullptr;
+    const RunSum sum = row != nullptr ? *row : is_row ? None(budget.name) : SumOf(sums, budget.scope, budget.name);
     const double value = budget.is_share ? sum.share_pct : sum.mean;
     const double error = budget.is_share ? sum.share_error_pct : sum.error;
     GateResult result;
@@ -180,12 +196,14 @@ class Gates {
     if (result.outcome != GateOutcome::kPass) {
       absl::StrAppend(&result.text, ": ", amount(value - budget.limit, 0), " too much, ",
                       Beyond(value - budget.limit, error));
-      result.sites =
-          SitesOf(sums, budget.scope, budget.name, settings_.baseline != nullptr && budget.metric == Metric::kLive);
+      result.sites = is_row ? OwnersOf(budget.name)
+                            : SitesOf(sums, budget.scope, budget.name,
+                                      settings_.baseline != nullptr && budget.metric == Metric::kLive);
     }
     const double smallest = SmallestLimit(static_cast<double>(sums.interval_bytes), static_cast<double>(sums.runs));
-    const bool sampled = sums.interval_bytes > 1 && (budget.metric == Metric::kLive || budget.metric == Metric::kPeak ||
-                                                     budget.metric == Metric::kAllocated);
+    const bool sampled =
+        !is_row && sums.interval_bytes > 1 &&
+        (budget.metric == Metric::kLive || budget.metric == Metric::kPeak || budget.metric == Metric::kAllocated);
     if (!budget.is_share && sampled && budget.limit <= smallest) {
       if (result.outcome == GateOutcome::kPass) result.outcome = GateOutcome::kWarn;
       // At the limit, one standard error of a quarter of it: R = L n / 16.
@@ -206,7 +224,8 @@ class Gates {
     GateResult result;
     result.gate = "budget";
     result.name = NameOf(budget);
-    result.team = budget.scope == BudgetScope::kTeam ? budget.name : SumOf(live_, budget.scope, budget.name).team;
+    if (budget.scope != BudgetScope::kRow)
+      result.team = budget.scope == BudgetScope::kTeam ? budget.name : SumOf(live_, budget.scope, budget.name).team;
     result.file = budget.file;
     result.line = budget.line;
     result.outcome = GateOutcome::kFail;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "report/budgets.h"
+#include "report/ledger_sums.h"
 #include "report/run_sums.h"
 
 namespace cadastre {
@@ -58,6 +59,7 @@ struct GateSettings {
 struct Measured {
   RunSums live;
   std::vector<std::pair<Metric, RunSums>> others;
+  LedgerSums ledger;  // empty where no budget is of a row
   const RunSums* For(Metric metric) const;
 };
 

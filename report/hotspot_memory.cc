@@ -35,6 +35,9 @@ constexpr Name kNames[] = {
     {"Universe::reserve_heap", HotSpotPart::kJavaHeap},
     {"ReservedHeapSpace::", HotSpotPart::kJavaHeap},
     {"HeapReserver::", HotSpotPart::kJavaHeap},
+    // The manager's own table; the memory that it manages is mapped by ZPhysicalMemoryBacking.
+    {"ZPhysicalMemoryManager::ZPhysicalMemoryManager", HotSpotPart::kGc},
+    {"XPhysicalMemoryManager::XPhysicalMemoryManager", HotSpotPart::kGc},
     {"ZPhysicalMemory", HotSpotPart::kJavaHeap},
     {"ZVirtualMemory", HotSpotPart::kJavaHeap},
     {"XPhysicalMemory", HotSpotPart::kJavaHeap},

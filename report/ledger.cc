@@ -29,6 +29,7 @@ class Builder {
     std::stable_sort(ledger_.rows.begin(), ledger_.rows.end(), [](const LedgerRow& a, const LedgerRow& b) {
       return a.kind != b.kind ? a.kind < b.kind : a.resident_bytes > b.resident_bytes;
     });
+    ledger_.allocator = memory_.allocator;
     AddLedgerChecks(memory_, inputs_, &ledger_);
     AddLedgerAdvice(memory_, inputs_, pieces_, &ledger_);
     ledger_.summary = LedgerSummary(ledger_);

@@ -52,6 +52,7 @@ struct Ledger {
   bool exact = false;  // every allocation was recorded: no errors to show
   std::vector<LedgerRow> rows;
   std::vector<LedgerCheck> checks;
+  AllocatorState allocator;  // its own words, beside the rows: they are of another moment, and part of none
   std::vector<std::string> advice;
   std::vector<std::string> warnings;
   // "RSS 3.97 GiB at 10:59 UTC: Java heap 1.02 · native live 2.41 ±0.03 · ..."; units are those of the RSS.
@@ -72,10 +73,13 @@ void AddLedgerChecks(const ProcessMemory& memory, const LedgerInputs& inputs, Le
 void AddLedgerAdvice(const ProcessMemory& memory, const LedgerInputs& inputs, const std::vector<LedgerPiece>& pieces,
                      Ledger* ledger);
 std::string LedgerSummary(const Ledger& ledger);
+std::string AllocatorLine(const AllocatorState& state);  // empty: not known
 
 // Rows of a kind beyond `top` owners are one line. At most kTextWidth columns.
 std::string FormatLedgerText(const Ledger& ledger, const TextStyle& style, size_t top);
 std::string FormatLedgerJson(const Ledger& ledger);  // schema "cadastre.rss/1"
+// For the report: as above with one row of each name, whoever owns what is in it, and neither checks nor advice.
+std::string LedgerSummaryJson(const Ledger& ledger);
 std::string FormatLedgerCsv(const Ledger& ledger);
 std::string FormatLedgerMarkdown(const Ledger& ledger);
 // Each piece of the address space as CSV: start and end in hex, its row, owner, resident bytes and the area's name.

@@ -175,6 +175,10 @@ class Cutter {
   LedgerUse LibraryUse(const MemoryArea& area, LedgerKind kind) const {
     const absl::string_view file = BaseName(WithoutDeleted(area.name));
     if (absl::StartsWith(file, "libcadastre")) return {LedgerKind::kCadastre, "cadastre"};
+    if (attribution_ != nullptr) {
+      if (const Rule* rule = attribution_->OwnerOfLibrary(std::string(WithoutDeleted(area.name))); rule != nullptr)
+        return {kind, rule->module, rule->team};
+    }
     return {kind, std::string(file)};
   }
 

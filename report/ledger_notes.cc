@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "report/hotspot_memory.h"
 #include "report/ledger.h"
 #include "report/nmt.h"
+#include "report/site_identity.h"
 
 namespace cadastre {
 namespace {
@@ -156,6 +158,66 @@ void AdviseOnDirectBuffers(const LedgerInputs& inputs, Ledger* ledger) {
                                         "heap buffer: -Djdk.nio.maxCachedBufferSize=262144 bounds them"));
 }
 
+// What the blocks of one owner, or of one of its sites, tell.
+struct Reaped {
+  double bytes = 0, variance = 0;  // live
+  uint64_t frees = 0, by_reaper = 0;
+  void Add(const Reaped& other) {
+    bytes += other.bytes;
+    variance += other.variance;
+    frees += other.frees;
+    by_reaper += other.by_reaper;
+  }
+};
+
+// By module and SiteIdentity: the stack as far as its owner. What called that may differ between what was freed and
+// what lives.
+using ReapedSites = std::map<std::pair<std::string, std::string>, Reaped>;
+
+ReapedSites ReapedBySite(const LedgerInputs& inputs) {
+  ReapedSites reaped;
+  std::vector<std::string> identities(inputs.profile->sites.size());
+  auto add = [&](uint32_t site, uint32_t thread, const Reaped& part) {
+    const Charge& charge = inputs.attribution->ChargeOf(site, thread);
+    std::string& identity = identities[site];
+    if (identity.empty()) identity = SiteIdentity(inputs.attribution->FramesOf(site), charge.owner_frame);
+    reaped[{charge.module, identity}].Add(part);
+  };
+  const std::vector<Site>& sites = inputs.profile->sites;
+  bool any = false;
+  for (uint32_t i = 0; i < sites.size(); i++) {
+    any |= sites[i].frees_by_reaper > 0;
+    if (sites[i].kind == SiteKind::kMalloc && sites[i].frees > 0)
+      add(i, sites[i].first_thread, {0, 0, sites[i].frees, sites[i].frees_by_reaper});
+  }
+  if (!any) return {};
+  for (const LiveSample& sample : inputs.profile->live) {
+    if (sites[sample.site].kind != SiteKind::kMalloc) continue;
+    const double weight = static_cast<double>(sample.weight_bytes);
+    add(sample.site, sample.thread, {weight, weight * (weight - static_cast<double>(sample.size_bytes)), 0, 0});
+  }
+  return reaped;
+}
+
+// Live memory of owners whose blocks, as far as freed ones were seen, the collector's threads free.
+void AdviseOnReapedBlocks(const LedgerInputs& inputs, Ledger* ledger) {
+  constexpr uint64_t kFewFrees = 10;
+  if (inputs.profile == nullptr) return;
+  std::map<std::string, Reaped> owners;
+  for (const auto& [site, part] : ReapedBySite(inputs)) {
+    // One in twenty may be somebody who waits for memory and helps: java.nio.Bits.reserveMemory does.
+    if (part.by_reaper > 0 && 20 * part.by_reaper >= 19 * part.frees) owners[site.first].Add(part);
+  }
+  for (const auto& [module, owner] : owners) {
+    const double sure = owner.bytes - 2 * std::sqrt(owner.variance);
+    if (owner.frees < kFewFrees || sure < static_cast<double>(kNotableBytes)) continue;
+    ledger->advice.push_back(
+        absl::StrCat(Bytes(std::llround(owner.bytes)), " of ", module, " wait for the garbage collector: of ",
+                     owner.frees, " sampled blocks that the same code has freed, Finalizer and Cleaner threads freed ",
+                     owner.by_reaper, ": call close() or end() where the work is done"));
+  }
+}
+
 }  // namespace
 
 void AddLedgerChecks(const ProcessMemory& memory, const LedgerInputs& inputs, Ledger* ledger) {
@@ -195,6 +257,20 @@ void AddLedgerAdvice(const ProcessMemory& memory, const LedgerInputs& inputs, co
   AdviseOnHugeStacks(memory, pieces, ledger);
   AdviseOnJavaHeap(ledger);
   AdviseOnDirectBuffers(inputs, ledger);
+  AdviseOnReapedBlocks(inputs, ledger);
+}
+
+std::string AllocatorLine(const AllocatorState& state) {
+  if (state.name.empty()) return "";
+  auto bytes = [](uint64_t value) { return Bytes(static_cast<int64_t>(value)); };
+  return absl::StrCat(
+      state.name, " itself, read from outside at ",
+      absl::FormatTime("%H:%M:%S UTC", absl::FromUnixNanos(static_cast<int64_t>(state.taken_realtime_ns)),
+                       absl::UTCTimeZone()),
+      ": ", state.arenas, state.arenas == 1 ? " arena has " : " arenas have ", bytes(state.system_bytes),
+      " from the kernel, of it free ", state.whole ? "" : "at least ", bytes(state.free_bytes + state.top_bytes), ": ",
+      bytes(state.free_bytes), " in ", FormatCount(static_cast<double>(state.free_chunks)), " chunks between blocks, ",
+      bytes(state.top_bytes), " at the ends");
 }
 
 std::string LedgerSummary(const Ledger& ledger) {

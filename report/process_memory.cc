@@ -212,6 +212,7 @@ absl::StatusOr<ProcessMemory> CollectProcessMemory(pid_t pid, const CollectOptio
     std::vector<KnownRange> found = find(target, memory.areas);
     memory.known.insert(memory.known.end(), found.begin(), found.end());
   }
+  memory.allocator = ReadAllocatorState(target, memory.areas);
   CollectNmt(pid, options, &memory);
   std::stable_sort(memory.known.begin(), memory.known.end(),
                    [](const KnownRange& a, const KnownRange& b) { return a.start < b.start; });

@@ -309,7 +309,8 @@ class Copier {
 
   // Who cannot be looked at (another user's process) is copied without.
   absl::Status WriteProcess(const CopyOptions& options) {
-    absl::StatusOr<ProcessMemory> memory = CollectProcessMemory(options.pid, {.nmt = options.nmt});
+    absl::StatusOr<ProcessMemory> memory =
+        CollectProcessMemory(options.pid, {.nmt = options.nmt, .nmt_problem = options.nmt_problem});
     if (!memory.ok()) return absl::OkStatus();
     if (absl::Status marked = MarkEndedThreads(*memory); !marked.ok()) return marked;
     const std::string block = WriteProcessBlock(*memory);

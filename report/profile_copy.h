@@ -36,6 +36,7 @@ struct CopyOptions {
   bool is_snapshot = true;  // false: a copy of a finished profile, which stays what it is
   pid_t pid = 0;            // for the resident size and what the RSS ledger needs; 0 = not known, or it has ended
   NmtWanted nmt = NmtWanted::kIfOn;
+  std::string* nmt_problem = nullptr;  // receives why there is no NMT report although it was wanted
   bool overwrite = false;
   // Of a final copy of a profile that a dead process left:
   bool saved = false;         // it is marked as saved

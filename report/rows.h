@@ -20,6 +20,7 @@
 
 #include "report/attribution.h"
 #include "report/estimate.h"
+#include "report/ledger.h"
 #include "report/trust.h"
 #include "symbolizer/profile.h"
 
@@ -91,7 +92,7 @@ struct Report {
   std::vector<RuleSuggestion> suggestions;
   uint64_t unresolved_frames = 0;
   std::vector<std::string> warnings;
-  std::string rss_summary;  // the RSS ledger in one line; empty: what was resident is not known
+  std::optional<Ledger> rss;  // not set: what was resident is not known
 
   // The rows that `--by` names. Sites have rows of their own.
   const std::vector<Row>& RowsBy(GroupBy by) const;

@@ -24,18 +24,16 @@ using Key = std::tuple<std::string, std::string, std::string>;
 void Finish(const std::vector<Estimate>& totals, Runs* runs) {
   const auto n = static_cast<double>(runs->estimates.size());
   RunSum& sum = runs->sum;
-  double sampling = 0, squares = 0, total = 0, share_variance = 0;
+  const RunSum measured = MeanOfRuns(runs->estimates);
+  sum.mean = measured.mean;
+  sum.error = measured.error;
+  sum.spread = measured.spread;
+  double total = 0, share_variance = 0;
   for (size_t i = 0; i < runs->estimates.size(); i++) {
-    const Estimate& estimate = runs->estimates[i];
-    sum.mean += estimate.value / n;
-    sampling += estimate.variance / n / n;
     total += totals[i].value / n;
-    const double share_error = ShareErrorPercent(estimate, totals[i]);
+    const double share_error = ShareErrorPercent(runs->estimates[i], totals[i]);
     share_variance += share_error * share_error / n / n;
   }
-  for (const Estimate& estimate : runs->estimates) squares += (estimate.value - sum.mean) * (estimate.value - sum.mean);
-  if (n > 1) sum.spread = std::sqrt(squares / (n - 1));
-  sum.error = std::sqrt(std::max(sampling, sum.spread * sum.spread / n));
   if (!(total > 0)) return;
   sum.share_pct = 100 * sum.mean / total;
   double share_squares = 0;
@@ -67,6 +65,20 @@ const RunSum* Find(const std::vector<RunSum>& sums, const std::string& name) {
 
 const RunSum* RunSums::FindModule(const std::string& name) const { return Find(modules, name); }
 const RunSum* RunSums::FindTeam(const std::string& name) const { return Find(teams, name); }
+
+RunSum MeanOfRuns(const std::vector<Estimate>& runs) {
+  const auto n = static_cast<double>(runs.size());
+  RunSum sum;
+  double sampling = 0, squares = 0;
+  for (const Estimate& estimate : runs) {
+    sum.mean += estimate.value / n;
+    sampling += estimate.variance / n / n;
+  }
+  for (const Estimate& estimate : runs) squares += (estimate.value - sum.mean) * (estimate.value - sum.mean);
+  if (n > 1) sum.spread = std::sqrt(squares / (n - 1));
+  sum.error = std::sqrt(std::max(sampling, sum.spread * sum.spread / n));
+  return sum;
+}
 
 absl::StatusOr<RunSums> RunSumsOf(const std::vector<GrowthSnapshot>& runs) {
   RunSums sums;

@@ -40,6 +40,9 @@ struct RunSums {
   const RunSum* FindTeam(const std::string& name) const;
 };
 
+// One estimate for each run: mean, error and spread. What it is a share of is another matter.
+RunSum MeanOfRuns(const std::vector<Estimate>& runs);
+
 absl::StatusOr<RunSums> RunSumsOf(const std::vector<GrowthSnapshot>& runs);
 
 // As one more snapshot for CompareSnapshots.

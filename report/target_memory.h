@@ -39,6 +39,10 @@ class TargetMemory {
 // their own (with the header of a chunk that says so).
 std::vector<KnownRange> FindAllocatorHeaps(const TargetMemory& memory, const std::vector<MemoryArea>& areas);
 
+// What the allocator's own structures say of it, as mallinfo2() would: glibc's alone (target_glibc.cc). Others' have no
+// names that a stripped library exports, and to ask them runs their code, which takes their locks.
+AllocatorState ReadAllocatorState(const TargetMemory& memory, const std::vector<MemoryArea>& areas);
+
 // HotSpot: the Java heap's reservation and the bounds of the code cache, by the tables that libjvm.so exports
 // (target_jvm.cc). Empty without a JVM.
 std::vector<KnownRange> FindJvmRanges(const TargetMemory& memory, const std::vector<MemoryArea>& areas);

@@ -89,6 +89,13 @@ std::string WriteProcessBlock(const ProcessMemory& memory) {
     PutVarint(thread.tid, &body);
     text(thread.name);
   }
+  // Blocks without it are older.
+  const AllocatorState& allocator = memory.allocator;
+  text(allocator.name);
+  for (uint64_t value : {allocator.taken_realtime_ns, allocator.arenas, allocator.system_bytes, allocator.free_bytes,
+                         allocator.free_chunks, allocator.top_bytes, static_cast<uint64_t>(allocator.whole)}) {
+    PutVarint(value, &body);
+  }
   std::string whole;
   strings.Write(&whole);
   whole += body;
@@ -155,6 +162,15 @@ absl::StatusOr<ProcessMemory> ParseProcessBlock(const char* bytes, uint64_t size
   for (LiveThread& thread : memory.threads) {
     thread.tid = static_cast<uint32_t>(in.Varint());
     thread.name = text();
+  }
+  if (in.left() > 0) {
+    AllocatorState& allocator = memory.allocator;
+    allocator.name = text();
+    for (uint64_t* value : {&allocator.taken_realtime_ns, &allocator.arenas, &allocator.system_bytes,
+                            &allocator.free_bytes, &allocator.free_chunks, &allocator.top_bytes}) {
+      *value = in.Varint();
+    }
+    allocator.whole = in.Varint() != 0;
   }
   if (!in.ok()) return absl::DataLossError("its text is damaged");
   return memory;

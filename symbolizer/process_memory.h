@@ -55,6 +55,17 @@ struct CgroupMemory {
   uint64_t current_bytes = 0, limit_bytes = 0, inactive_file_bytes = 0, anonymous_bytes = 0, file_bytes = 0;
 };
 
+// What an allocator's own structures said, read from outside while the process ran on. Its blocks with mappings of
+// their own are not in it, and what threads keep for themselves (tcache) counts as in use.
+struct AllocatorState {
+  std::string name;  // "glibc"; empty: not known
+  uint64_t taken_realtime_ns = 0;
+  uint64_t arenas = 0, system_bytes = 0;     // that the arenas have from the kernel
+  uint64_t free_bytes = 0, free_chunks = 0;  // on the lists of free chunks
+  uint64_t top_bytes = 0;                    // free at the arenas' ends, on no list
+  bool whole = true;                         // every list was read to its end; else there is more that is free
+};
+
 struct ProcessMemory {
   uint64_t taken_realtime_ns = 0;
   uint32_t pid = 0;
@@ -64,6 +75,7 @@ struct ProcessMemory {
   std::vector<KnownRange> known;      // in order of `start`
   std::vector<LiveThread> threads;
   CgroupMemory cgroup;
+  AllocatorState allocator;
   uint64_t status_rss_bytes = 0;  // VmRSS, read after the areas
   uint64_t page_table_bytes = 0;  // VmPTE: counted against the cgroup, not in Rss
   std::string nmt;                // what `jcmd PID VM.native_memory` printed; empty = not asked, or not on

@@ -73,6 +73,8 @@ struct Site {
   uint64_t bytes_at_peak = 0;     // live bytes when the process as a whole was at its peak
   uint64_t own_peak_bytes = 0;
   uint32_t first_thread = 0;  // of its first sample: index into Profile::threads; 0 = not known
+  // Sampled blocks that were freed; of them by threads that only free what a garbage collector found.
+  uint32_t frees = 0, frees_by_reaper = 0;
 };
 
 struct LiveSample {

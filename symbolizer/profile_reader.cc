@@ -347,6 +347,8 @@ bool ProfileReader::TakeSite(uint64_t index, const format::SiteRecord& record, c
   frames_taken_ += record.frame_count;
   site.samples = record.samples;
   site.first_thread = record.first_thread;
+  site.frees = record.frees;
+  site.frees_by_reaper = std::min(record.frees_by_reaper, record.frees);
   site.allocated_count = static_cast<double>(record.count_fixed) / 65536;
   site.allocated_bytes = record.allocated_bytes;
   site.allocated_variance = record.allocated_variance;

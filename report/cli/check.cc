@@ -19,6 +19,7 @@
 #include "report/format_check.h"
 #include "report/gates.h"
 #include "report/growth_snapshot.h"
+#include "report/ledger_source.h"
 #include "report/output_file.h"
 #include "report/run_sums.h"
 
@@ -75,6 +76,8 @@ struct Measurement {
   Check check;
   std::vector<GrowthSnapshot> runs;
   std::vector<std::pair<Metric, std::vector<GrowthSnapshot>>> others;
+  bool wants_ledgers = false;
+  std::vector<Ledger> ledgers;
   GateSettings settings;
 };
 
@@ -105,6 +108,11 @@ absl::Status Measure(const CheckCommand& command, const std::string& argument, M
   for (auto& [metric, runs] : measurement->others) {
     runs.push_back(TakeGrowth(report_of(metric), input.rules, argument, nullptr));
     DropGuesses(&runs.back());
+  }
+  if (measurement->wants_ledgers) {
+    absl::StatusOr<ProcessMemory> memory = MemoryForProfile(input.profile, input.where.pid, {.nmt = NmtWanted::kNo});
+    if (!memory.ok()) return memory.status();
+    measurement->ledgers.push_back(BuildLedger(*memory, {&input.profile, input.attribution.get()}));
   }
   Check& check = measurement->check;
   absl::StrAppend(&check.method, check.method.empty() ? "" : " / ", MethodLine(report));
@@ -175,6 +183,7 @@ absl::Status ReadSettings(const CheckCommand& command, Measurement* measurement,
   const std::string today = absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone());
   settings.budgets = BudgetsOn(today, *budgets, &settings.expired_budgets);
   for (const Budget& budget : settings.budgets) {
+    measurement->wants_ledgers |= budget.scope == BudgetScope::kRow;
     const bool asked = std::any_of(measurement->others.begin(), measurement->others.end(),
                                    [&](const auto& other) { return other.first == budget.metric; });
     if (budget.metric != Metric::kLive && !asked) measurement->others.push_back({budget.metric, {}});
@@ -232,6 +241,7 @@ int RunCheck(const CheckCommand& command) {
     if (!sums.ok()) return Fail(sums.status());
     measured.others.emplace_back(metric, *std::move(sums));
   }
+  measured.ledger = LedgerSumsOf(measurement.ledgers);
   if (absl::Status status = CompareWithBaseline(measured.live, settings, &check); !status.ok()) return Fail(status);
   check.results = RunGates(measured, settings);
   if (asked) {

@@ -180,7 +180,8 @@ class ProfileText {
       Line("site ", site.id, " ", kKinds[static_cast<int>(site.kind)], " samples ", site.samples, " blocks ",
            absl::StrFormat("%.3f", site.allocated_count), " allocated ", site.allocated_bytes, " stderr ",
            absl::StrFormat("%.0f", Estimate{0, site.allocated_variance}.StandardError()), " at_peak ",
-           site.bytes_at_peak, " own_peak ", site.own_peak_bytes, flags.empty() ? "" : absl::StrCat(" [", flags, "]"));
+           site.bytes_at_peak, " own_peak ", site.own_peak_bytes, " freed ", site.frees, " by_reaper ",
+           site.frees_by_reaper, flags.empty() ? "" : absl::StrCat(" [", flags, "]"));
       for (uint64_t raw : site.frames) {
         Line("  ", RawFrame(profile_, raw));
         if (!command_.names) continue;

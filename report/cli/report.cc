@@ -55,7 +55,7 @@ int PrintReport(const ReportCommand& command) {
   // Of a snapshot, and of a process that still runs.
   if (absl::StatusOr<ProcessMemory> memory = MemoryForProfile(input.profile, input.where.pid, {.nmt = NmtWanted::kNo});
       memory.ok()) {
-    report.rss_summary = BuildLedger(*memory, {&input.profile, input.attribution.get()}).summary;
+    report.rss = BuildLedger(*memory, {&input.profile, input.attribution.get()});
   }
   if (command.format == "json") return Print(FormatJson(report, command.top));
   if (command.format == "csv") return Print(FormatCsv(report, command.top));

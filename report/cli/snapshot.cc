@@ -1,14 +1,18 @@
 // `cadastre snapshot`: a labelled copy of a running process's profile, or of a dead one's.
+#include <iostream>
+
 #include "absl/strings/str_cat.h"
+#include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/process_info.h"
 #include "report/profile_copy.h"
+#include "report/text_table.h"
 
 namespace cadastre {
 namespace {
 
 struct SnapshotCommand {
-  std::string profile, label, output;
+  std::string profile, label, output, nmt;
   bool force = false;
 };
 
@@ -23,12 +27,21 @@ int Snapshot(const SnapshotCommand& command) {
   options.overwrite = command.force;
   options.pid = where->pid != 0 ? where->pid
                                 : RunningProcessOf(profile->pid, profile->pid_namespace, profile->process_start_ticks);
+  std::string nmt_problem;
+  if (!command.nmt.empty()) {
+    if (options.pid == 0)
+      return Fail(absl::StrCat("--nmt ", command.nmt, ": the process of ", command.profile, " has ended"));
+    options.nmt = command.nmt == "detail" ? NmtWanted::kDetail : NmtWanted::kSummary;
+    options.nmt_problem = &nmt_problem;
+  }
   // Beside a deleted file (/proc/PID/map_files/...) nothing can be put.
   std::string output = command.output.empty() ? absl::StrCat(where->base, "@", command.label) : command.output;
   if (absl::Status status = CopyProfile(where->path, output, options); !status.ok()) {
     return Fail(absl::StrCat(status.message(),
                              status.code() == absl::StatusCode::kAlreadyExists ? "; --force replaces it" : ""));
   }
+  if (!nmt_problem.empty())
+    std::cerr << "cadastre: no report of native memory tracking in it: " << SafeText(nmt_problem) << "\n";
   return Print(output + "\n");
 }
 
@@ -40,6 +53,11 @@ void AddSnapshotCommand(CLI::App& app, Invocation* invocation) {
   command->add_option("P", options->profile, "PID or profile")->required();
   command->add_option("--label", options->label, "name of the snapshot: P@LABEL")->required();
   command->add_option("-o,--output", options->output, "write it there (default: beside the profile)");
+  command
+      ->add_option("--nmt", options->nmt,
+                   "ask the JVM for its native memory tracking, summary or detail (default: what its command line or "
+                   "environment says that it was started with)")
+      ->check(OneOf({"summary", "detail"}));
   command->add_flag("--force", options->force, "replace a snapshot of the same label");
   command->footer("Example: cadastre snapshot 4242 --label before && cadastre report 4242@before");
   command->callback([=] { invocation->status = Snapshot(*options); });

@@ -3,6 +3,7 @@
 // One record a line; names are used by later lines; "#" begins a comment.
 //   pid N | started SECONDS | interval BYTES | host TEXT | exe PATH | label K:V | uptime SECONDS | end
 //   running|exit:N|signal:N|lost | counter NAME N | rss BYTES | snapshot LABEL library NAME PATH | thread NAME TEXT
+//   area START END NAME RSS     of a snapshot's smaps, in order: hexadecimal addresses; NAME "-": anonymous
 //   site NAME [cut] FRAME...     leaf first: LIBRARY+HEX, java:METHOD[:LINE] or HEX (no library) live SITE SIZE WEIGHT
 //   COUNT [THREAD [SECONDS]]     COUNT sampled blocks that still live freed SITE SIZE WEIGHT COUNT
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "symbolizer/process_block.h"
 #include "tests/support/profile_builder.h"
 
 namespace cadastre::testing {
@@ -68,6 +70,8 @@ class Composer {
         builder_.library(libraries_[name]).flags = format::kLibraryIsCadastre;
     } else if (what == "thread" && line >> name >> value) {
       threads_[name] = builder_.AddThread(value);
+    } else if (what == "area") {
+      return Area(line);
     } else if (what == "site" && line >> name) {
       Site(name, line);
     } else if (what == "live" || what == "freed") {
@@ -78,7 +82,10 @@ class Composer {
     return true;
   }
 
-  bool WriteTo(const std::string& path) const { return builder_.WriteTo(path); }
+  bool WriteTo(const std::string& path) {
+    if (!memory_.areas.empty()) builder_.set_process_block(WriteProcessBlock(memory_));
+    return builder_.WriteTo(path);
+  }
 
  private:
   void End(const std::string& value) {
@@ -112,6 +119,16 @@ class Composer {
     sites_[name] = builder_.AddSite(frames, format::kSiteMalloc, flags);
   }
 
+  bool Area(std::istringstream& line) {
+    MemoryArea area;
+    if (!(line >> std::hex >> area.start >> area.end >> area.name >> std::dec >> area.rss_bytes)) return false;
+    if (area.name == "-") area.name.clear();
+    area.readable = area.writable = true;
+    area.private_bytes = area.anonymous_bytes = area.rss_bytes;
+    memory_.areas.push_back(area);
+    return true;
+  }
+
   bool Samples(bool live, std::istringstream& line) {
     std::string site, thread;
     uint64_t size = 0, weight = 0, count = 0, seconds = 1;
@@ -130,6 +147,7 @@ class Composer {
   }
 
   ProfileBuilder builder_;
+  ProcessMemory memory_;
   std::map<std::string, uint32_t> libraries_, threads_, sites_;
   std::string labels_;
   uint64_t next_address_ = 0x7f0000000000, uptime_s_ = 100;

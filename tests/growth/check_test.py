@@ -84,11 +84,50 @@ def budgets_hold_modules_teams_and_the_total():
     expect(any("below what an interval of 512 KiB can resolve" in hint and "interval=64k" in hint for hint in search["hints"]), f"search: {search}")
 
 
+def budgets_hold_rows_of_the_ledger():
+    # Sampled blocks that stand for 512 KiB each lie a MiB apart in an allocator's memory that is resident as a whole: 100 of them, 50 MiB ±5.
+    first = 0x7f0000000000
+    areas = [(0x1000000, 0x1000000 + 30 * MIB, "/srv/tiles", 30 * MIB), (first, first + 100 * MIB, "[heap]", 100 * MIB),
+             (0x7fff00000000, 0x7fff00000000 + 8 * MIB, "[stack]", 8 * MIB)]
+    compose("pay.cad", [("invoice", 64), ("index", 136)], snapshot="noon", areas=areas)
+    for row, status, outcome in (("RSS,resident,138m", 0, "pass"), ("rss,resident,137m", 1, "fail"), ("thread stacks,resident,8m", 0, "pass"),
+                                 ("Thread Stacks,resident,7m", 1, "fail"), ("mapped files,resident,29m", 1, "fail"), ("Java heap,resident,1m", 0, "pass"),
+                                 ("malloc live,resident,45m", 0, "warn"), ("malloc live,resident,30m", 1, "fail"), ("malloc live,resident,60m", 0, "pass"),
+                                 ("allocator retention,resident,100m", 0, "pass"), ("unexplained,resident,0", 0, "pass")):
+        write("budgets.csv", f"scope,name,metric,limit\nrow,{row}\n")
+        got, document = check("pay.cad", "--budgets", "budgets.csv")
+        expect((got, document["gates"][0]["outcome"]) == (status, outcome), f"{row}: exit {got}, {document['gates'][0]}")
+    # Who has most of a row that is over, in the ledger's names.
+    write("budgets.csv", "scope,name,metric,limit,until,reason\nrow,malloc live,resident,10m,,\nrow,thread stacks,resident,1m,2001-01-01,many threads\n")
+    got, document = check("pay.cad", "--budgets", "budgets.csv")
+    gates = {gate["name"]: gate for gate in document["gates"]}
+    live, stacks = gates["row malloc live resident"], gates["row thread stacks resident"]
+    expect(got == 1 and [site["stack"] for site in live["sites"]] == ["billing", "search"] and live["sites"][0]["bytes"] > 0, f"owners: {live}")
+    expect("standard errors" in live["text"] and "ended on 2001-01-01 (many threads)" in stacks["text"], f"{live} {stacks}")
+    # Several runs: the mean, and the spread between them.
+    runs = [compose(f"run{i}.cad", [("invoice", 200)], pid=5000 + i, started=1000 * i, snapshot="noon",
+                    areas=[(0x1000000, 0x1000000 + 64 * MIB, "/srv/tiles", size * MIB)]) for i, size in enumerate((10, 20, 60))]
+    write("budgets.csv", "scope,name,metric,limit\nrow,mapped files,resident,20m\n")
+    got, document = check(*runs, "--budgets", "budgets.csv")
+    expect(got == 0 and document["gates"][0]["outcome"] == "warn" and "30 MiB" in document["gates"][0]["text"], f"runs: exit {got}, {document['gates']}")
+    compose("dead.cad", [("invoice", 400)])
+    refused("no memory to look at", ["check", "dead.cad", "--budgets", "budgets.csv"], "dead.cad: the process has ended, and what was resident went with it")
+    # The report has the same rows.
+    status, stdout, stderr = cadastre("report", "pay.cad", "--format", "json")
+    rss = json.loads(stdout)["rss"]
+    expect(status == 0 and rss["rss_bytes"] == 138 * MIB and sum(row["resident_bytes"] for row in rss["rows"]) == 138 * MIB, f"report: {rss} {stderr}")
+    expect([row["name"] for row in rss["rows"]] == ["thread stacks", "malloc live", "allocator retention", "mapped files", "unexplained"], f"rows: {rss}")
+    expect(rss["rows"][1]["estimate"] and rss["rows"][1]["resident_bytes_stderr"] > MIB and rss["summary"].startswith("RSS 138 MiB at "), f"estimate: {rss}")
+    status, stdout, _ = cadastre("report", "dead.cad", "--format", "json")
+    expect(status == 0 and json.loads(stdout)["rss"] is None, "a report without the process")
+
+
 def bad_budgets_are_refused_with_their_place():
     compose("pay.cad", [("invoice", 400)])
     head = "scope,name,metric,limit,until,reason\n"
     for what, content, said in (
-            ("scope", head + "modul,a,live,1m,,\n", "budgets.csv:2:1: unknown scope 'modul'"), ("ledger", head + "ledger,stacks,live,1m,,\n", "budgets.csv:2:1: rows of the ledger"),
+            ("scope", head + "modul,a,live,1m,,\n", "budgets.csv:2:1: unknown scope 'modul'"), ("row", head + "row,stacks,resident,1m,,\n", "budgets.csv:2:5: the ledger has no row 'stacks'; it has RSS, Java heap"),
+            ("a row's metric", head + "row,thread stacks,live,1m,,\n", "budgets.csv:2:19: the metric of a row of the ledger is resident"),
             ("metric", head + "module,a,heap,1m,,\n", "budgets.csv:2:10: unknown metric"), ("limit", head + "module,a,live,many,,\n", "budgets.csv:2:15: 'many' is not a size"),
             ("count", head + "module,a,count,1.5,,\n", "whole number"), ("share", head + "module,a,share,120,,\n", "percentage"),
             ("day", head + "module,a,live,1m,31.12.2026,\n", "is not a day"), ("no day", head + "module,a,live,1m,2026-02-30,\n", "is not a day"),
@@ -283,7 +322,7 @@ def names_of_files_are_safe():
 
 
 if __name__ == "__main__":
-    run_all("check", (no_gate_is_an_error, unattributed_fails_beyond_two_errors, budgets_hold_modules_teams_and_the_total,
+    run_all("check", (no_gate_is_an_error, unattributed_fails_beyond_two_errors, budgets_hold_modules_teams_and_the_total, budgets_hold_rows_of_the_ledger,
                       bad_budgets_are_refused_with_their_place, growth_against_a_baseline_fails_where_both_are_exceeded,
                       a_change_of_the_rules_is_not_growth, the_spread_between_runs_counts, a_baseline_is_fit_for_version_control, unowned_fails,
                       junit_and_annotations_are_what_their_readers_expect, names_of_files_are_safe))

@@ -37,8 +37,10 @@ def compose_text(name, text):
     return name
 
 
-def compose(name, samples, sites=None, exe="pay", interval=524288, pid=4242, started=0, uptime=3600, snapshot=None, line=10, offset="200", version="3"):
-    """A profile NAME with these samples: (site, number) or (site, number, seconds of uptime). Same order, same blocks."""
+def compose(name, samples, sites=None, exe="pay", interval=524288, pid=4242, started=0, uptime=3600, snapshot=None, line=10, offset="200", version="3",
+            areas=()):
+    """A profile NAME with these samples: (site, number) or (site, number, seconds of uptime). Same order, same blocks. A snapshot's areas of memory: (start, end,
+    name, resident bytes)."""
     text = HEAD.format(exe=exe, interval=interval, pid=pid, started=started, uptime=uptime, version=version)
     if snapshot:
         text += f"snapshot {snapshot}\n"
@@ -47,6 +49,8 @@ def compose(name, samples, sites=None, exe="pay", interval=524288, pid=4242, sta
     for site, number, *seconds in samples:
         weight = 64 if interval == 1 else WEIGHT
         text += f"live {site} 64 {weight} {number} - {seconds[0] if seconds else 1}\n"
+    for start, end, area, rss in areas:
+        text += f"area {start:x} {end:x} {area} {rss}\n"
     return compose_text(name, text)
 
 

@@ -1,11 +1,13 @@
 /* Memory of each kind that the RSS ledger has a row for, and what it should say of it.
  * rss_target tricks FILE | rss_target blocks
  *   tricks: mappings made, split, moved, taken apart and given back; threads that use their stacks.
- *   blocks: 125 MiB of blocks of an allocator, half of them freed, and what the allocator itself says is resident.
+ *   blocks: 145 MiB of blocks of an allocator, half of them freed, some by threads that stay; and what the allocator
+ *           itself says: what is resident, or with glibc what its arenas have and what of it is free.
  * Prints "NAME BYTES" lines of what is resident, then "ready", and waits for the end of its input. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -94,6 +96,27 @@ static void tricks(const char *file) {
 
 static char *blocks[65536];
 
+/* Frees every other block of its own: its arena has chunks of many lists that are free. */
+static void *thread_that_uses_its_arena(void *live) {
+  static char *kept[4][1000];
+  static int next;
+  char **mine = kept[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)];
+  for (long i = 0; i < 1000; i++) {
+    mine[i] = malloc((size_t)(40 + 10 * i));
+    if (mine[i] == NULL) exit(3);
+    memset(mine[i], 1, (size_t)(40 + 10 * i));
+  }
+  long bytes = 0;
+  for (long i = 0; i < 1000; i++) {
+    if (i % 2 == 0) free(mine[i]);
+    if (i % 2 != 0) bytes += 40 + 10 * i;
+  }
+  __atomic_fetch_add((long *)live, bytes, __ATOMIC_RELAXED);
+  pthread_barrier_wait(&used);
+  pause();
+  return NULL;
+}
+
 static void use_allocator(void) {
   const long count = 65536, bytes = 2000;
   for (long i = 0; i < count; i++) {
@@ -102,6 +125,12 @@ static void use_allocator(void) {
     memset(blocks[i], 1, bytes);
   }
   long live = 0;
+  pthread_barrier_init(&used, NULL, 5);
+  for (int i = 0; i < 4; i++) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, thread_that_uses_its_arena, &live) != 0) exit(3);
+  }
+  pthread_barrier_wait(&used);
   for (long i = 0; i < count; i++) {
     if (i / 64 % 2 == 0) {
       free(blocks[i]);
@@ -123,6 +152,14 @@ static void use_allocator(void) {
     size_t unmapped = 0;
     if (property("generic.heap_size", &value) && property("tcmalloc.pageheap_unmapped_bytes", &unmapped))
       printf("resident %zu\n", value - unmapped);
+  } else {
+    /* glibc 2.33; nothing after it allocates or frees. */
+    struct mallinfo2 (*info)(void) = (struct mallinfo2(*)(void))dlsym(RTLD_DEFAULT, "mallinfo2");
+    setvbuf(stdin, NULL, _IONBF, 0);
+    if (info != NULL) {
+      const struct mallinfo2 said = info();
+      printf("arenas %zu\nfree %zu\n", said.arena, said.fordblks);
+    }
   }
 }
 

@@ -168,7 +168,12 @@ class ProgramsTest(LedgerCase):
         with open(path, "w", encoding="ascii") as file:
             file.write(f"daemon off; master_process off; pid {self.scratch}/pid; error_log stderr notice;\n"
                        f"events {{}}\nhttp {{ access_log off; server {{ listen unix:{self.scratch}/nginx.sock; }} }}\n")
-        self.both_ways([self.installed("nginx"), "-p", self.scratch, "-c", path], ready="start worker")
+
+        def remove_socket(*_):  # it is killed, and would not start over its own socket
+            os.unlink(os.path.join(self.scratch, "nginx.sock"))
+
+        # A single process starts no worker; this is the last that it says.
+        self.both_ways([self.installed("nginx"), "-p", self.scratch, "-c", path], remove_socket, ready="getrlimit(RLIMIT_NOFILE)")
 
 
 class MappingsTest(LedgerCase):
@@ -218,6 +223,14 @@ class MappingsTest(LedgerCase):
         held = self.resident(document, "malloc live") + self.resident(document, "allocator retention")
         if library:
             self.assertAlmostEqual(held, process.said("resident"), delta=0.05 * process.said("resident"))
+        if process.said("arenas") and not library:
+            # Read from outside while the process waits: to the byte what mallinfo2() said.
+            state = document["allocator"]
+            self.assertEqual((state["name"], state["arenas"], state["whole"]), ("glibc", 5, True))
+            self.assertEqual((state["system_bytes"], state["free_bytes"] + state["top_bytes"]), (process.said("arenas"), process.said("free")))
+            self.assertRegex(self.rss(process.pid), r"allocator: glibc itself, read from outside at \d\d:\d\d:\d\d UTC: 5 arenas have")
+        else:
+            self.assertLess((document["allocator"] or {}).get("system_bytes", 0), 16 * MIB)  # what libc's own start took
         # Half of the blocks were freed in runs of 64 blocks: most allocators keep them, none gives back what is live.
         self.assertGreaterEqual(held, live)
 
@@ -237,12 +250,12 @@ ROWS_OF_TAGS = {"JAVAHEAP": "Java heap", "CLASS": "class space", "META": "metasp
 
 
 class JavaTest(LedgerCase):
-    def start(self, home, *flags, interval="1"):
+    def start(self, home, *flags, interval="1", program="RssTarget"):
         classes = os.path.join(self.scratch, "classes")
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "RssTarget.java")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{program}.java")
         outcome = target.run([f"{home}/bin/javac", "-d", classes, source], timeout=PATIENCE)
         self.assertEqual(outcome.status, 0, outcome.stderr)
-        command = [f"{home}/bin/java", "-Xmx64m", *flags, "-cp", classes, "RssTarget", os.path.join(self.scratch, "mapped")]
+        command = [f"{home}/bin/java", "-Xmx64m", *flags, "-cp", classes, program, os.path.join(self.scratch, "mapped")]
         return Process(self, command, interval)
 
     def check_java(self, document, recorded):
@@ -311,6 +324,42 @@ class JavaTest(LedgerCase):
                 seen += 1
         if not seen:
             self.skipTest("no JDK found")
+
+    def test_blocks_that_wait_for_the_collector(self):
+        for home in programs.jdk_homes():
+            with self.subTest(jdk=programs.java_feature(home)):
+                process = self.start(home, program="CollectedTarget")
+                deadline = time.monotonic() + PATIENCE
+
+                def advice():
+                    lines = self.ledger(process.pid)["advice"]
+                    return [re.fullmatch(r"[\d.]+ MiB of (\S+) wait for the garbage collector: .*", line)[1] for line in lines if "collector" in line]
+                # What the collector has found its threads may be about to free; no event says that they have.
+                wanted = ["CollectedTarget$Archive", "CollectedTarget$Index"]
+                while advice() != wanted and time.monotonic() < deadline:
+                    time.sleep(0.1)
+                self.assertEqual(advice(), wanted)
+                process.end()
+
+    def test_a_snapshot_asks_a_jvm_whose_level_no_command_line_tells(self):
+        """The launcher reads @FILE itself; what /proc shows is its name."""
+        path = os.path.join(self.scratch, "options")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("-XX:NativeMemoryTracking=summary\n")
+        for home in programs.jdk_homes():
+            with self.subTest(jdk=programs.java_feature(home)):
+                process = self.start(home, f"@{path}")
+                for label, flags, wanted in (("plain", [], []), ("asked", ["--nmt", "summary"], ["NMT committed", "NMT malloc"])):
+                    outcome = target.run([ARGUMENTS.cadastre, "snapshot", str(process.pid), "--label", label, *flags], timeout=PATIENCE)
+                    self.assertEqual((outcome.status, outcome.stderr), (0, ""))
+                    checks = [check["name"] for check in self.ledger(outcome.stdout.strip(), smaps=False)["checks"]]
+                    self.assertEqual([name for name in checks if name.startswith("NMT")], wanted)
+                process.end()
+                process = self.start(home)
+                outcome = target.run([ARGUMENTS.cadastre, "snapshot", str(process.pid), "--label", "off", "--nmt", "detail"], timeout=PATIENCE)
+                self.assertEqual((outcome.status, outcome.stderr.count("\n")), (0, 1), outcome.stderr)
+                self.assertIn("no report of native memory tracking in it: ", outcome.stderr)
+                process.end()
 
     def test_not_recorded(self):
         for home in programs.jdk_homes():

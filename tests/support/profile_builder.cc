@@ -177,6 +177,15 @@ std::string ProfileBuilder::Build() const {
     file += bodies[kind];
     file.resize(header.regions[kind].offset + bytes);
   }
+  if (!process_block_.empty()) {
+    for (uint32_t kind = format::kRegionCount; kind < format::kRegionProcess; kind++)
+      header.regions[kind] = {sizeof(header), 0, 0, 0};
+    const uint64_t pages = (process_block_.size() + format::kPageBytes - 1) / format::kPageBytes;
+    header.regions[format::kRegionProcess] = {file.size(), pages * format::kPageBytes, 1, 0};
+    header.region_count = format::kRegionProcess + 1;
+    file += process_block_;
+    file.resize(header.regions[format::kRegionProcess].offset + pages * format::kPageBytes);
+  }
   header.file_bytes = file.size();
   memcpy(file.data(), &header, sizeof(header));
   return file;

@@ -63,6 +63,9 @@ class ProfileBuilder {
   format::MappingRecord& mapping(uint32_t index) { return mappings_[index]; }
   format::BufferRecord& buffer(uint32_t index) { return buffers_[index]; }
 
+  // A snapshot's: symbolizer/process_block's bytes.
+  void set_process_block(std::string block) { process_block_ = std::move(block); }
+
   // Capacity of each region beyond what is used, in pages of zeros (holes in a real file).
   void set_spare_pages(uint64_t pages) { spare_pages_ = pages; }
 
@@ -80,6 +83,7 @@ class ProfileBuilder {
   std::deque<format::LiveRecord> live_;
   std::deque<format::MappingRecord> mappings_;
   uint64_t spare_pages_ = 0;
+  std::string process_block_;
 };
 
 }  // namespace cadastre::testing

@@ -37,7 +37,8 @@ MemoryArea Resident(ProcessMemory* memory, uint64_t start, uint64_t end, std::ve
 
 // A recorded process, read back from the bytes of a profile.
 struct Recorded {
-  explicit Recorded(const testing::ProfileBuilder& builder) : bytes(builder.Build()) {
+  explicit Recorded(const testing::ProfileBuilder& builder, OwnerRules owner_rules = {})
+      : bytes(builder.Build()), rules(std::move(owner_rules)) {
     profile = *ParseProfile("test.cad", bytes.data(), bytes.size());
     symbolizer = std::make_unique<Symbolizer>(profile, SymbolizerOptions{});
     attribution = std::make_unique<Attribution>(profile, rules, symbolizer.get());
@@ -153,6 +154,32 @@ TEST_CASE("An allocator's mappings are retention, never its owner's and never tw
   CHECK(ResidentOf(ledger, LedgerKind::kAnonymous) == 0);
 }
 
+TEST_CASE("A library that a rule owns is its module's, another is known by its file", "[ledger]") {
+  testing::ProfileBuilder builder;
+  ProcessMemory memory;
+  for (const char* path : {"/opt/app/libbilling.so.1", "/usr/lib/libc.so.6"}) {
+    const uint64_t start = 0x100000 * (1 + memory.areas.size());
+    MemoryArea text = Area(start, start + 4 * kPage, path, 3 * kPage);
+    text.executable = true;
+    text.writable = false;
+    text.anonymous_bytes = 0;
+    memory.areas.push_back(text);
+    memory.areas.push_back(Area(start + 4 * kPage, start + 6 * kPage, path, 2 * kPage));
+  }
+  OwnerRules rules;
+  rules.rules = *ParseOwnerRules("prefix,module,team\nlib:libbilling.so,billing,payments\n", "owners.csv");
+  Ledger ledger = Recorded(builder, rules).Of(memory);
+  CHECK(SumOf(ledger) == static_cast<int64_t>(ledger.rss_bytes));
+  for (const LedgerRow& row : ledger.rows) {
+    if (row.kind != LedgerKind::kLibraryText && row.kind != LedgerKind::kLibraryData) continue;
+    INFO(row.owner);
+    CHECK(row.resident_bytes == static_cast<int64_t>((row.kind == LedgerKind::kLibraryText ? 3 : 2) * kPage));
+    CHECK(row.team == (row.owner == "billing" ? "payments" : ""));
+    CHECK((row.owner == "billing" || row.owner == "libc.so.6"));
+  }
+  CHECK(ledger.rows.size() == 5);
+}
+
 TEST_CASE("The class space follows the archive, and ends before an arena", "[ledger]") {
   ProcessMemory memory;
   MemoryArea archive = Area(0x40000000, 0x40100000, "/opt/jdk/lib/server/classes.jsa", kPage);
@@ -200,6 +227,8 @@ TEST_CASE("Whatever the address space is, rows add up", "[ledger]") {
       for (const MemoryArea& area : memory.areas) want += static_cast<int64_t>(area.shared_bytes);
       REQUIRE(shared == want);
     }
+    if (round % 2 == 0)
+      memory.allocator = {"glibc", random(), random(), random(), random(), random(), random(), round % 4 == 0};
     // What a snapshot keeps gives the same ledger.
     const std::string block_bytes = WriteProcessBlock(memory);
     auto again = ParseProcessBlock(block_bytes.data(), block_bytes.size());

@@ -1,6 +1,7 @@
 // The shapes of HotSpot's memory report differ between versions; its figures must not.
 #include "report/nmt.h"
 
+#include "report/hotspot_memory.h"
 #include "tests/support/catch.h"
 
 namespace cadastre {
@@ -70,6 +71,24 @@ TEST_CASE("A JVM without tracking has no report, and its words are the error", "
   CHECK_FALSE(nmt.ok());
   CHECK(nmt.status().message() == "Native memory tracking is not enabled");
   CHECK_FALSE(ParseNmt("").ok());
+}
+
+TEST_CASE("What ZGC maps is the Java heap or its own tables, by who asked for it", "[nmt]") {
+  auto part = [](const std::vector<std::string>& functions) {
+    std::vector<Frame> frames(functions.size());
+    std::vector<const Frame*> stack;
+    for (size_t i = 0; i < functions.size(); i++) {
+      frames[i].function = functions[i];
+      frames[i].library = "/opt/jdk/lib/server/libjvm.so";
+      stack.push_back(&frames[i]);
+    }
+    return PartOfStack(stack);
+  };
+  CHECK(part({"os::commit_memory_or_exit", "ZPhysicalMemoryManager::ZPhysicalMemoryManager",
+              "ZPageAllocator::ZPageAllocator"}) == HotSpotPart::kGc);
+  CHECK(part({"ZPhysicalMemoryBacking::map", "ZPhysicalMemoryManager::map", "ZPageAllocator::map_page"}) ==
+        HotSpotPart::kJavaHeap);
+  CHECK(part({"os::reserve_memory", "ZMarkStackSpace::ZMarkStackSpace"}) == HotSpotPart::kGc);
 }
 
 }  // namespace
