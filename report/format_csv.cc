@@ -28,6 +28,17 @@ constexpr char kNumberHeadings[] =
     "live_bytes,live_bytes_stderr,share_pct,allocated_bytes,allocated_bytes_stderr,live_count,samples,peak_bytes,old_"
     "bytes,mapped_bytes";
 
+// Of modules and teams; empty where no earlier snapshot is known.
+constexpr char kGrowthHeadings[] = ",since_bytes,since_bytes_stderr,verdict,rate_bytes_per_hour";
+
+std::string GrowthCells(const Row& row) {
+  if (!row.growth.has_value()) return ",,,,";
+  const std::optional<double>& rate = row.growth->verdict.rate_bytes_per_hour;
+  return absl::StrCat(",", std::llround(row.growth->delta_bytes), ",", std::llround(row.growth->delta_error), ",",
+                      GrowthKindName(row.growth->verdict.kind), ",",
+                      rate.has_value() ? absl::StrCat(std::llround(*rate)) : "");
+}
+
 std::string StackText(const Report& report, const SiteRow& row) {
   std::string stack;
   for (const Frame* frame : report.FramesOf(row)) absl::StrAppend(&stack, stack.empty() ? "" : ";", frame->function);
@@ -50,10 +61,12 @@ std::string FormatCsv(const Report& report, std::optional<size_t> top) {
     return out;
   }
   bool modules = by == GroupBy::kModule;
-  absl::StrAppend(&out, GroupName(by), modules ? ",team," : ",", kNumberHeadings, modules ? ",via\n" : "\n");
+  const bool grows = modules || by == GroupBy::kTeam;
+  absl::StrAppend(&out, GroupName(by), modules ? ",team," : ",", kNumberHeadings, modules ? ",via" : "",
+                  grows ? kGrowthHeadings : "", "\n");
   auto line = [&](const Row& row) {
     absl::StrAppend(&out, CsvCell(row.name), modules ? "," + CsvCell(row.team) : "", ",", Numbers(report, row.tally),
-                    modules ? "," + CsvCell(row.via) : "", "\n");
+                    modules ? "," + CsvCell(row.via) : "", grows ? GrowthCells(row) : "", "\n");
   };
   const std::vector<Row>& rows = report.RowsBy(by);
   for (size_t i = 0; i < rows.size() && i < limit; i++) line(rows[i]);

@@ -88,11 +88,27 @@ void AddTally(const Report& report, const Tally& tally, JsonObject* object) {
   }
 }
 
+void AddGrowthJson(const Row& row, JsonObject* object) {
+  if (!row.growth.has_value()) {
+    for (const char* key : {"since_bytes", "since_bytes_stderr", "verdict", "rate_bytes_per_hour", "reason"})
+      object->Raw(key, "null");
+    return;
+  }
+  const RowGrowth& growth = *row.growth;
+  object->Raw("since_bytes", absl::StrCat(std::llround(growth.delta_bytes)));
+  object->Integer("since_bytes_stderr", Rounded(growth.delta_error));
+  object->TextOrNull("verdict", GrowthKindName(growth.verdict.kind));
+  const std::optional<double>& rate = growth.verdict.rate_bytes_per_hour;
+  object->Raw("rate_bytes_per_hour", rate.has_value() ? absl::StrCat(std::llround(*rate)) : "null");
+  object->TextOrNull("reason", growth.verdict.reason);
+}
+
 std::string ModuleJson(const Report& report, const Row& row) {
   JsonObject object;
   object.Text("module", row.name).TextOrNull("team", row.team);
   AddTally(report, row.tally, &object);
   object.TextOrNull("via", row.via).Bool("guessed", row.guessed).Integer("pooled_bytes", row.pooled_bytes);
+  AddGrowthJson(row, &object);
   return object.Done();
 }
 
@@ -100,6 +116,23 @@ std::string NamedJson(const Report& report, const char* key, const Row& row) {
   JsonObject object;
   object.TextOrNull(key, row.name);
   AddTally(report, row.tally, &object);
+  return object.Done();
+}
+
+std::string TeamJson(const Report& report, const Row& row) {
+  JsonObject object;
+  object.TextOrNull("team", row.name);
+  AddTally(report, row.tally, &object);
+  AddGrowthJson(row, &object);
+  return object.Done();
+}
+
+// The snapshot that growth is counted from.
+std::string SinceJson(const Report& report) {
+  if (!report.since.has_value()) return "null";
+  JsonObject object;
+  object.Text("label", report.since->label).Text("path", report.since->path);
+  object.Text("time", TimeText(report.since->time_ns)).Integer("snapshots", report.since->snapshots);
   return object.Done();
 }
 
@@ -176,7 +209,7 @@ std::string FormatJson(const Report& report, std::optional<size_t> top) {
   std::vector<std::string> modules, teams, libraries, threads, holders, shared, sites, warnings, suggestions;
   for (const Row& row : report.modules) modules.push_back(ModuleJson(report, row));
   for (const Row& row : report.teams) {
-    if (!row.unattributed || row.name != kUnattributedModule) teams.push_back(NamedJson(report, "team", row));
+    if (!row.unattributed || row.name != kUnattributedModule) teams.push_back(TeamJson(report, row));
   }
   for (const Row& row : report.libraries) libraries.push_back(NamedJson(report, "library", row));
   for (const Row& row : report.threads) threads.push_back(ThreadJson(report, row));
@@ -220,7 +253,9 @@ std::string FormatJson(const Report& report, std::optional<size_t> top) {
   member("profile", ProfileJson(report));
   member("rss", report.rss.has_value() ? LedgerSummaryJson(*report.rss) : "null");
   member("totals", TotalsJson(report));
+  AddGrowthJson(report.unattributed, &unattributed);
   member("unattributed", unattributed.Done());
+  member("since", SinceJson(report));
   member("modules", JsonArray(modules, "  "));
   member("teams", JsonArray(teams, "  "));
   member("libraries", JsonArray(libraries, "  "));

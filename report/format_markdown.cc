@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "report/format.h"
+#include "report/format_growth.h"
 #include "report/runtime_facts.h"
 
 namespace cadastre {
@@ -30,14 +31,26 @@ std::string FormatMarkdown(const Report& report, std::optional<size_t> top) {
                   Amount(report.totals, metric), " ", MetricName(metric), "\n\n");
   if (report.rss.has_value()) absl::StrAppend(&out, Cell(report.rss->summary), "\n\n");
   bool modules = by == GroupBy::kModule, sites = by == GroupBy::kSite;
+  const bool grown = report.since.has_value() && (modules || by == GroupBy::kTeam);
+  const bool judged = grown && report.since->snapshots > 2;
   absl::StrAppend(&out, "| ", sites ? "module" : GroupName(by), modules || sites ? " | team" : "", " | ",
-                  MetricName(metric), " | share |", sites ? " stack |" : "", "\n|---|", modules || sites ? "---|" : "",
-                  "--:|--:|", sites ? "---|" : "", "\n");
-  auto line = [&](const std::string& name, const std::string& team, const Tally& tally, const std::string& stack) {
+                  MetricName(metric), " | share |", sites ? " stack |" : "",
+                  grown ? absl::StrCat(" since ", Cell(report.since->label), " |") : "", judged ? " verdict |" : "",
+                  "\n|---|", modules || sites ? "---|" : "", "--:|--:|", sites ? "---|" : "", grown ? "--:|" : "",
+                  judged ? "---|" : "", "\n");
+  auto line = [&](const std::string& name, const std::string& team, const Tally& tally, const std::string& stack,
+                  const std::optional<RowGrowth>& growth) {
     absl::StrAppend(&out, "| ", Cell(name), modules || sites ? absl::StrCat(" | ", Cell(team)) : "", " | ",
                     Amount(tally, metric), " | ",
                     FormatShare(report.SharePercent(tally), report.ShareErrorPercentOf(tally)), " |",
-                    sites ? absl::StrCat(" ", Cell(stack), " |") : "", "\n");
+                    sites ? absl::StrCat(" ", Cell(stack), " |") : "");
+    if (grown)
+      absl::StrAppend(&out, " ", growth.has_value() ? DeltaText(growth->delta_bytes, growth->delta_error) : "-", " |");
+    if (judged) {
+      const std::string verdict = growth.has_value() ? VerdictText(growth->verdict) : "";
+      absl::StrAppend(&out, " ", verdict.empty() ? "-" : verdict, " |");
+    }
+    out += "\n";
   };
   if (sites) {
     for (size_t i = 0; i < report.sites.size() && i < limit; i++) {
@@ -45,13 +58,13 @@ std::string FormatMarkdown(const Report& report, std::optional<size_t> top) {
       std::string stack;
       for (const Frame* frame : report.FramesOf(row))
         absl::StrAppend(&stack, stack.empty() ? "" : " ← ", frame->function);
-      line(row.module, row.team, row.tally, stack);
+      line(row.module, row.team, row.tally, stack, std::nullopt);
     }
   } else {
     const std::vector<Row>& rows = report.RowsBy(by);
     for (size_t i = 0; i < rows.size() && i < limit; i++)
-      line(rows[i].guessed ? rows[i].name + " ?" : rows[i].name, rows[i].team, rows[i].tally, "");
-    if (modules) line(kUnattributedModule, "", report.unattributed.tally, "");
+      line(rows[i].guessed ? rows[i].name + " ?" : rows[i].name, rows[i].team, rows[i].tally, "", rows[i].growth);
+    if (modules) line(kUnattributedModule, "", report.unattributed.tally, "", report.unattributed.growth);
   }
   if (!sites) {
     for (const SharedRow& shared : report.shared) absl::StrAppend(&out, "\n", Cell(SharedLine(shared, metric)), "\n");

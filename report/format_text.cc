@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "report/format.h"
+#include "report/format_growth.h"
 #include "report/function_name.h"
 #include "report/runtime_facts.h"
 #include "report/stack_line.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr size_t kHottestStacks = 3;
 constexpr size_t kSiteFrames = 16;
+constexpr size_t kSinceWidth = 16;
 
 std::string Clock(uint64_t realtime_ns) {
   return absl::FormatTime("%H:%M UTC", absl::FromUnixNanos(static_cast<int64_t>(realtime_ns)), absl::UTCTimeZone());
@@ -93,6 +95,7 @@ class TextFormat {
     if (!options_.brief) {
       out_ += "± is one standard error; a triage aid, not an invoice\n";
       if (report_.rules_path.empty()) NextRules();
+      if (report_.since.has_value()) NextDiff();
     }
     return out_;
   }
@@ -167,23 +170,39 @@ class TextFormat {
     return FormatShare(percent, error);
   }
 
+  static std::string SinceText(const Row& row) {
+    return row.growth.has_value() ? DeltaText(row.growth->delta_bytes, row.growth->delta_error) : "-";
+  }
+
+  static std::string JudgedText(const Row& row) {
+    const std::string text = row.growth.has_value() ? VerdictText(row.growth->verdict) : "";
+    return text.empty() ? "-" : text;
+  }
+
   void Table() {
     GroupBy by = report_.options.by;
     bool modules = by == GroupBy::kModule;
     std::vector<Column> columns = {{GroupHeading(by), Align::kLeft, true}};
     if (modules) columns.push_back({"TEAM", Align::kLeft, true});
     columns.push_back({MetricHeading(metric_)});
+    // Teams and modules are compared with earlier snapshots.
+    const bool grown = report_.since.has_value() && (modules || by == GroupBy::kTeam);
+    const bool judged = grown && report_.since->snapshots > 2;
+    columns.push_back({grown ? absl::StrCat("SINCE ", CutEnd(SafeText(report_.since->label), kSinceWidth)) : ""});
     columns.push_back({"SHARE", Align::kRight});
     columns.push_back({report_.older_than_s > 0 ? OlderText(report_.older_than_s) : "", Align::kRight});
     if (modules) columns.push_back({"VIA", Align::kLeft, true});
+    columns.push_back({"VERDICT"});
     TextTable table(columns);
     auto add = [&](const Row& row, const std::string& name) {
       std::vector<std::string> cells = {name};
       if (modules) cells.push_back(row.team.empty() ? "-" : row.team);
       cells.push_back(EstimateText(EstimateOf(row.tally, metric_), metric_));
+      cells.push_back(grown ? SinceText(row) : "");
       cells.push_back(TextShare(report_, row.tally));
       cells.push_back(OldText(row.tally));
       if (modules) cells.push_back(row.via);
+      cells.push_back(judged ? JudgedText(row) : "");
       table.AddRow(cells);
     };
     std::vector<Row> rows = report_.RowsBy(by);
@@ -348,6 +367,13 @@ class TextFormat {
   void NextRules() {
     std::string argument = report_.options.profile_argument.empty() ? profile_.path : report_.options.profile_argument;
     absl::StrAppend(&out_, "next: cadastre rules init ", SafeText(argument), " > owners.csv\n");
+  }
+
+  void NextDiff() {
+    const std::string argument =
+        report_.options.profile_argument.empty() ? profile_.path : report_.options.profile_argument;
+    absl::StrAppend(&out_, "next: cadastre diff ", SafeText(report_.since->path), " ", SafeText(argument),
+                    " --by site\n");
   }
 
   const Report& report_;

@@ -277,7 +277,7 @@ class Comparison {
       if (!a.program.empty() && !b.program.empty() && a.program != b.program)
         add(absl::StrCat(a.label, " is of ", a.program, ", ", b.label, " of ", b.program));
     }
-    if (growth->one_process && first.uptime_s < kColdShare * last.uptime_s) {
+    if (growth->one_process && IsCold(first, last)) {
       add(absl::StrCat("cold against warm: ", first.label, " was taken at an uptime of ",
                        FormatDuration(first.uptime_s), "; start-up is part of the growth"));
     }
@@ -313,6 +313,10 @@ std::string Walked(const GrowthSnapshot& snapshot) {
 }
 
 }  // namespace
+
+bool IsCold(const GrowthSnapshot& first, const GrowthSnapshot& last) {
+  return first.uptime_s < kColdShare * last.uptime_s;
+}
 
 std::string WhyNotComparable(const GrowthSnapshot& a, const GrowthSnapshot& b) {
   if (Walked(a) == Walked(b)) return "";

@@ -114,6 +114,9 @@ struct GrowthOptions {
 // requests that do not fit.
 absl::StatusOr<Growth> CompareSnapshots(const std::vector<GrowthSnapshot>& snapshots, const GrowthOptions& options);
 
+// Of one process: `first` was taken so early that its start-up is part of what `last` has grown by.
+bool IsCold(const GrowthSnapshot& first, const GrowthSnapshot& last);
+
 // Whether what both say may be subtracted: "" or why not.
 std::string WhyNotComparable(const GrowthSnapshot& a, const GrowthSnapshot& b);
 

@@ -62,6 +62,7 @@ bool ReadIdentity(int descriptor, ProfileIdentity* identity) {
   identity->pid_namespace = header.pid_namespace;
   identity->process_start_ticks = header.process_start_ticks;
   identity->start_realtime_ns = header.start_realtime_ns;
+  identity->snapshot_realtime_ns = header.is_snapshot != 0 ? header.snapshot_begin_realtime_ns : 0;
   identity->saved = header.outcome.saved != 0;
   identity->awaited = header.outcome.awaited != 0;
   identity->is_copy = header.is_snapshot != 0 || header.regions[format::kRegionSymbols].bytes != 0;

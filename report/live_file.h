@@ -41,6 +41,7 @@ struct ProfileIdentity {
   uint32_t pid = 0;
   uint64_t pid_namespace = 0, process_start_ticks = 0;
   uint64_t start_realtime_ns = 0;
+  uint64_t snapshot_realtime_ns = 0;    // when its copy began; 0 = no snapshot
   bool saved = false, awaited = false;  // as in format::Outcome
   bool is_copy = false;                 // a snapshot, or one with names: somebody made it from a profile
   std::string exe, host, options;       // "" where the file is damaged

@@ -22,6 +22,7 @@
 #include "report/estimate.h"
 #include "report/ledger.h"
 #include "report/trust.h"
+#include "report/verdict.h"
 #include "symbolizer/profile.h"
 
 namespace cadastre {
@@ -36,6 +37,12 @@ struct ReportOptions {
   std::string profile_argument;  // as typed; for the "next:" lines
 };
 
+// By how much an owner has grown since an earlier snapshot of the process, and what all of them say (row_growth).
+struct RowGrowth {
+  double delta_bytes = 0, delta_error = 0;
+  Verdict verdict;  // kNone with fewer than three
+};
+
 // A row of any grouping.
 struct Row {
   std::string name;  // module, team, library, thread or holder
@@ -45,6 +52,14 @@ struct Row {
   std::string via;  // the wrapper that most of it went through; empty = none
   Tally tally;
   uint64_t pooled_bytes = 0;  // live; pieces of pools that it was the first to ask for
+  std::optional<RowGrowth> growth;
+};
+
+// The snapshot that growth is counted from.
+struct ReportSince {
+  std::string label, path;
+  uint64_t time_ns = 0;  // real time
+  size_t snapshots = 0;  // with the report itself
 };
 
 // A structure in which many modules may keep memory, and who put it there. Its memory is in the rows of its creators.
@@ -92,7 +107,8 @@ struct Report {
   std::vector<RuleSuggestion> suggestions;
   uint64_t unresolved_frames = 0;
   std::vector<std::string> warnings;
-  std::optional<Ledger> rss;  // not set: what was resident is not known
+  std::optional<Ledger> rss;         // not set: what was resident is not known
+  std::optional<ReportSince> since;  // not set: no earlier snapshot
 
   // The rows that `--by` names. Sites have rows of their own.
   const std::vector<Row>& RowsBy(GroupBy by) const;

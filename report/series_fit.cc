@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "report/whitened_series.h"
+
 namespace cadastre {
 namespace {
 
@@ -12,116 +14,6 @@ constexpr double kSearchedParameters = 2;
 // A curve has a tenth of its slope left after 2.3 tau.
 constexpr double kHingeShare = 0.8, kEndedShare = 1 / 2.3;
 constexpr int kCurves = 28, kRestlessnessSteps = 10;
-
-// Lower triangle of the root of a symmetric positive matrix; false: it is none.
-bool Cholesky(std::vector<double>* matrix, size_t n) {
-  std::vector<double>& m = *matrix;
-  for (size_t j = 0; j < n; j++) {
-    for (size_t i = j; i < n; i++) {
-      double sum = m[i * n + j];
-      for (size_t k = 0; k < j; k++) sum -= m[i * n + k] * m[j * n + k];
-      if (i == j) {
-        if (!(sum > 0)) return false;
-        m[j * n + j] = std::sqrt(sum);
-      } else {
-        m[i * n + j] = sum / m[j * n + j];
-      }
-    }
-  }
-  return true;
-}
-
-std::vector<double> SolveLower(const std::vector<double>& lower, size_t n, std::vector<double> column) {
-  for (size_t i = 0; i < n; i++) {
-    for (size_t k = 0; k < i; k++) column[i] -= lower[i * n + k] * column[k];
-    column[i] /= lower[i * n + i];
-  }
-  return column;
-}
-
-double Dot(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); i++) sum += a[i] * b[i];
-  return sum;
-}
-
-// Columns and the series, divided by the root of the covariance: there least squares are ordinary.
-class Whitened {
- public:
-  Whitened(const Series& series, double restlessness) : n_(series.size()), lower_(series.covariance) {
-    for (size_t i = 0; i < n_; i++) lower_[i * n_ + i] += restlessness * restlessness;
-    valid_ = Cholesky(&lower_, n_);
-    if (!valid_) return;
-    bytes_ = SolveLower(lower_, n_, series.bytes);
-    for (size_t i = 0; i < n_; i++) log_determinant_ += 2 * std::log(lower_[i * n_ + i]);
-  }
-
-  bool valid() const { return valid_; }
-  std::vector<double> Column(const std::vector<double>& column) const { return SolveLower(lower_, n_, column); }
-
-  struct Solution {
-    double minus_two_log_likelihood = kInfinity;
-    std::vector<double> values, covariance;  // of the parameters
-  };
-
-  // The combination of the columns that is nearest to the series.
-  Solution Solve(const std::vector<const std::vector<double>*>& columns) const {
-    const size_t p = columns.size();
-    std::vector<double> normal(p * p), right(p);
-    for (size_t a = 0; a < p; a++) {
-      right[a] = Dot(*columns[a], bytes_);
-      for (size_t b = 0; b < p; b++) normal[a * p + b] = Dot(*columns[a], *columns[b]);
-    }
-    // Columns differ in scale: each is divided by its length, and two that say the same are no shape.
-    std::vector<double> length(p);
-    for (size_t a = 0; a < p; a++) length[a] = std::sqrt(normal[a * p + a]);
-    for (size_t a = 0; a < p; a++) {
-      if (!(length[a] > 0)) return {};
-      right[a] /= length[a];
-    }
-    for (size_t a = 0; a < p; a++) {
-      for (size_t b = 0; b < p; b++) normal[a * p + b] /= length[a] * length[b];
-    }
-    if (!Cholesky(&normal, p)) return {};
-    for (size_t a = 0; a < p; a++) {
-      if (normal[a * p + a] < 1e-5) return {};
-    }
-    // The inverse, column by column, from that of the root.
-    std::vector<double> inverse_root(p * p);  // inverse_root[b * p + a]: row a of column b
-    for (size_t b = 0; b < p; b++) {
-      std::vector<double> unit(p);
-      unit[b] = 1;
-      std::vector<double> solved = SolveLower(normal, p, unit);
-      std::copy(solved.begin(), solved.end(), inverse_root.begin() + static_cast<std::ptrdiff_t>(b * p));
-    }
-    Solution solution;
-    solution.values.resize(p);
-    solution.covariance.resize(p * p);
-    for (size_t a = 0; a < p; a++) {
-      for (size_t b = 0; b < p; b++) {
-        double entry = 0;
-        for (size_t k = 0; k < p; k++) entry += inverse_root[a * p + k] * inverse_root[b * p + k];
-        solution.covariance[a * p + b] = entry / (length[a] * length[b]);
-        solution.values[a] += entry * right[b];
-      }
-      solution.values[a] /= length[a];
-    }
-    double squares = 0;
-    for (size_t i = 0; i < n_; i++) {
-      double rest = bytes_[i];
-      for (size_t a = 0; a < p; a++) rest -= solution.values[a] * (*columns[a])[i];
-      squares += rest * rest;
-    }
-    solution.minus_two_log_likelihood = squares + log_determinant_;
-    return solution;
-  }
-
- private:
-  size_t n_;
-  std::vector<double> lower_, bytes_;
-  double log_determinant_ = 0;
-  bool valid_ = false;
-};
 
 class Fitter {
  public:
@@ -138,28 +30,18 @@ class Fitter {
   }
 
   SeriesFits Fit() {
-    double mean = 0, squares = 0, level = 0;
-    for (double bytes : series_.bytes) mean += bytes / static_cast<double>(n_);
-    for (double bytes : series_.bytes) {
-      squares += (bytes - mean) * (bytes - mean) / static_cast<double>(n_);
-      level = std::max(level, std::fabs(bytes));
-    }
-    const double most = std::sqrt(squares);
     // The errors come from the samples too: of few, they are none too sure themselves.
+    double level = 0;
+    for (double bytes : series_.bytes) level = std::max(level, std::fabs(bytes));
     if (series_.weight_bytes > 0 && level > 0)
       few_samples_ = 1 + 1 / std::sqrt(std::max(1.0, level / series_.weight_bytes));
-    // No program is known more exactly than this: without it an exact series fits every shape infinitely badly.
-    const double least = std::max(16.0, level * 1e-6);
-    for (int step = 0; step <= kRestlessnessSteps; step++) {
-      double s = step == 0 ? least : most * std::pow(0.01, 1 - static_cast<double>(step) / kRestlessnessSteps);
-      if (s >= least) FitAt(s);
-    }
+    for (double restlessness : RestlessnessGrid(series_)) FitAt(restlessness);
     return fits_;
   }
 
  private:
   void FitAt(double restlessness) {
-    Whitened white(series_, restlessness);
+    WhitenedSeries white(series_, restlessness);
     if (!white.valid()) return;
     restlessness_ = restlessness;
     auto column = [&](auto value_at) {
@@ -193,7 +75,7 @@ class Fitter {
 
   static bool IsSearched(Shape shape) { return shape != Shape::kConstant && shape != Shape::kLine; }
 
-  void Take(Shape shape, const Whitened::Solution& solution, size_t place) {
+  void Take(Shape shape, const WhitenedSeries::Solution& solution, size_t place) {
     if (solution.values.empty()) return;
     const size_t p = solution.values.size();
     const double parameters = static_cast<double>(p) + 1 + (IsSearched(shape) ? kSearchedParameters : 0);
@@ -245,6 +127,25 @@ class Fitter {
 
 }  // namespace
 
+std::vector<double> RestlessnessGrid(const Series& series) {
+  const auto n = static_cast<double>(series.size());
+  double mean = 0, squares = 0, level = 0;
+  for (double bytes : series.bytes) mean += bytes / n;
+  for (double bytes : series.bytes) {
+    squares += (bytes - mean) * (bytes - mean) / n;
+    level = std::max(level, std::fabs(bytes));
+  }
+  const double most = std::sqrt(squares);
+  // No program is known more exactly than this: without it an exact series fits every shape infinitely badly.
+  const double least = std::max(16.0, level * 1e-6);
+  std::vector<double> grid = {least};
+  for (int step = 1; step <= kRestlessnessSteps; step++) {
+    const double s = most * std::pow(0.01, 1 - static_cast<double>(step) / kRestlessnessSteps);
+    if (s >= least) grid.push_back(s);
+  }
+  return grid;
+}
+
 const ShapeFit& SeriesFits::best() const {
   return *std::min_element(fits.begin(), fits.end(),
                            [](const ShapeFit& a, const ShapeFit& b) { return a.criterion < b.criterion; });
@@ -253,7 +154,7 @@ const ShapeFit& SeriesFits::best() const {
 SeriesFits FitShapes(const Series& series) { return Fitter(series).Fit(); }
 
 bool SlopeBehind(const Series& series, const ShapeFit& fit, double* slope, double* error) {
-  const Whitened white(series, fit.restlessness);
+  const WhitenedSeries white(series, fit.restlessness);
   if (!white.valid()) return false;
   const double began = series.hours[0], place = series.hours[fit.place];
   std::vector<double> one(series.size(), 1), shape, behind;
@@ -269,7 +170,7 @@ bool SlopeBehind(const Series& series, const ShapeFit& fit, double* slope, doubl
   one = white.Column(one);
   shape = white.Column(shape);
   behind = white.Column(behind);
-  const Whitened::Solution solution = white.Solve({&one, &shape, &behind});
+  const WhitenedSeries::Solution solution = white.Solve({&one, &shape, &behind});
   if (solution.values.empty()) return false;
   *slope = solution.values[2];
   *error = std::sqrt(std::max(0.0, solution.covariance[8]));

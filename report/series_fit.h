@@ -54,6 +54,9 @@ struct SeriesFits {
   const ShapeFit& best() const;
 };
 
+// What the restlessness may be: from nearly nothing to all that there is.
+std::vector<double> RestlessnessGrid(const Series& series);
+
 SeriesFits FitShapes(const Series& series);
 
 // The slope that is left, and its error, if one may follow `fit`: beside a curve, behind a hinge or a step. false: it

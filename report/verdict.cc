@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "report/estimate.h"
 #include "report/series_fit.h"
+#include "report/series_odds.h"
 #include "report/series_prepare.h"
 #include "report/series_waves.h"
 
@@ -28,6 +30,15 @@ constexpr double kHiddenShare = 0.25, kNotSure = 2;
 // A slope behind a start that is less than this share of it must be surer than others.
 constexpr double kWeakShare = 0.3, kWeakSure = 1.5;
 
+// Odds (series_odds) from which on the growth of a series is said to have ended, or to go on. A leak that is taken for
+// a warm-up is found by nobody; a warm-up that is taken for a leak costs somebody an hour. Where the best shape says
+// the same, and where it leaves it open and the odds alone must tell.
+constexpr double kGoesOnDoubt = 0.06, kEndedDoubt = 0.5;
+constexpr double kGoesOnDoubtAlone = 0.002, kEndedDoubtAlone = 0.1;
+constexpr double kEndedOdds = 0.8, kGoesOnOdds = 0.5;
+constexpr Shape kEndedShapes[] = {Shape::kCurve, Shape::kHinge, Shape::kStep};
+constexpr Shape kGrowingShapes[] = {Shape::kLine, Shape::kLate, Shape::kCurveLine, Shape::kStepLine, Shape::kBend};
+
 std::string Bytes(double bytes) { return FormatBytes(bytes); }
 std::string Rate(double bytes_per_hour) {
   return absl::StrCat(bytes_per_hour < 0 ? "-" : "", FormatBytes(std::fabs(bytes_per_hour)), "/h");
@@ -48,7 +59,15 @@ class Judge {
 
   Verdict Decide() {
     const Waves waves = FindWaves(series_);
-    if (waves.are_waves()) return OfWaves(waves);
+    if (waves.are_waves()) {
+      Verdict verdict = OfWaves(waves);
+      // Waves over something that came to its end have a trend too.
+      if (IsTrend(verdict) && series_.size() >= kMinFitPoints) {
+        const GrowthOdds odds = OddsOf(series_);
+        if (odds.ended + odds.none > kEndedDoubt) verdict = NotYet(series_.bytes.back() - series_.bytes.front());
+      }
+      return verdict;
+    }
     return series_.size() < kMinFitPoints ? OfFewPoints() : OfShapes();
   }
 
@@ -201,8 +220,41 @@ class Judge {
 
   static std::string Signed(double bytes) { return absl::StrCat(bytes < 0 ? "" : "+", Bytes(bytes)); }
 
+  // Two judges: the shape that fits best, and the odds over all shapes. That growth has ended needs both, because one
+  // shape may fit a leak well by chance; what the first leaves open the odds may still tell.
   Verdict OfShapes() const {
     const SeriesFits fits = FitShapes(series_);
+    Verdict verdict = OfBestShape(fits);
+    if (verdict.kind == GrowthKind::kNone) {
+      const ShapeFit& line = fits.Of(Shape::kLine);
+      return WithoutGrowth(line.slope * span_, line.slope_error * span_);
+    }
+    const bool ended = verdict.kind == GrowthKind::kLevellingOff, steady = IsTrend(verdict);
+    if (!ended && !steady && verdict.kind != GrowthKind::kTooNoisy) return verdict;
+    const GrowthOdds odds = OddsOf(series_);
+    const double change = series_.bytes.back() - series_.bytes.front();
+    auto has_ended = [&](double doubt) { return odds.goes_on < doubt && odds.ended > kEndedOdds; };
+    auto goes_on = [&](double doubt) { return odds.ended + odds.none < doubt && odds.goes_on > kGoesOnOdds; };
+    if (ended) return has_ended(kGoesOnDoubt) ? verdict : NotYet(change);
+    if (steady) return goes_on(kEndedDoubt) ? verdict : NotYet(change);
+    if (has_ended(kGoesOnDoubtAlone)) return Ended(BestOf(fits, kEndedShapes));
+    return goes_on(kEndedDoubtAlone) ? GoesOn(BestOf(fits, kGrowingShapes)) : verdict;
+  }
+
+  static bool IsTrend(const Verdict& verdict) {
+    return verdict.kind == GrowthKind::kSteadyGrowth || verdict.kind == GrowthKind::kShrinking;
+  }
+
+  static const ShapeFit& BestOf(const SeriesFits& fits, absl::Span<const Shape> shapes) {
+    const ShapeFit* best = &fits.Of(shapes[0]);
+    for (Shape shape : shapes) {
+      if (fits.Of(shape).criterion < best->criterion) best = &fits.Of(shape);
+    }
+    return *best;
+  }
+
+  // kNone: nothing in it is sure.
+  Verdict OfBestShape(const SeriesFits& fits) const {
     const ShapeFit& best = fits.best();
     const ShapeFit& line = fits.Of(Shape::kLine);
     const bool slopes = best.slope_error > 0 && std::fabs(best.slope) > best.sure * best.slope_error;
@@ -230,7 +282,7 @@ class Judge {
         if (slopes || changes) return OfTwo(fits, best, slopes);
         break;
     }
-    return WithoutGrowth(line.slope * span_, line.slope_error * span_);
+    return {};
   }
 
   static double Better(const SeriesFits& fits, Shape a, Shape b) { return fits.Of(b).criterion - fits.Of(a).criterion; }
@@ -257,8 +309,7 @@ class Judge {
         std::fabs(slope) < kLikely * (1 + 4 / std::sqrt(samples)) * error) {
       return NotYet(line.slope * span_);
     }
-    return Steady(line.slope, line.slope_error,
-                  absl::StrCat(Rate(line.slope), " all along, ", Signed(line.slope * span_), " in ", Hours(span_)));
+    return GoesOn(line);
   }
 
   Verdict OfSlowCurve(const SeriesFits& fits, const ShapeFit& best) const {
@@ -266,6 +317,40 @@ class Judge {
     if (left > kSteadyShare || Better(fits, Shape::kSlowCurve, Shape::kLine) < kClearly) return OfLine(fits);
     return Of(GrowthKind::kTooNoisy, absl::StrCat("it slows down and has not come to its end: snapshots over ",
                                                   Hours(3 * best.tau_hours), " would tell"));
+  }
+
+  Verdict GoesOn(const ShapeFit& fit) const {
+    if (fit.shape == Shape::kLine) {
+      return Steady(fit.slope, fit.slope_error,
+                    absl::StrCat(Rate(fit.slope), " all along, ", Signed(fit.slope * span_), " in ", Hours(span_)));
+    }
+    if (fit.shape == Shape::kLate) {
+      return Steady(fit.slope, fit.slope_error,
+                    absl::StrCat(Rate(fit.slope), " for the last ",
+                                 Hours(series_.hours.back() - series_.hours[fit.place]), ", level before"));
+    }
+    const char* before = fit.shape == Shape::kStepLine    ? " beside a jump of "
+                         : fit.shape == Shape::kCurveLine ? " behind a start of "
+                                                          : " after ";
+    return Steady(fit.slope, fit.slope_error, absl::StrCat(Rate(fit.slope), " in the end", before, Signed(fit.change)));
+  }
+
+  Verdict Ended(const ShapeFit& fit) const {
+    const double began = series_.hours[0];
+    if (fit.shape == Shape::kCurve) {
+      return Of(GrowthKind::kLevellingOff, absl::StrCat(Signed(fit.change), ", most of it in the first ",
+                                                        Hours(2 * fit.tau_hours), ", level since"));
+    }
+    const double at = series_.hours[fit.place], level = series_.hours.back() - at;
+    if (fit.shape == Shape::kHinge) {
+      return Of(GrowthKind::kLevellingOff,
+                absl::StrCat(Signed(fit.change), " in the first ", Hours(at - began), ", level for ", Hours(level)));
+    }
+    const std::string jump = absl::StrCat(Signed(fit.change), " within ", Hours(at - series_.hours[fit.place - 1]));
+    if (fit.place == 1) return Of(GrowthKind::kLevellingOff, absl::StrCat(jump, " of the first snapshot, level since"));
+    if (fit.place + 1 == series_.size())
+      return Of(GrowthKind::kStep, absl::StrCat(jump, " of the last snapshot: another would tell whether it goes on"));
+    return Of(GrowthKind::kStep, absl::StrCat(jump, ", ", Hours(level), " before the end; level before and since"));
   }
 
   // Is what follows level, as far as can be seen? Its slope is not sure, and what may hide in the error by the end is
@@ -291,26 +376,8 @@ class Judge {
                            std::fabs(other.slope) * span_ > 2 * kLevelShare * std::fabs(best.change);
       if (goes_on && Better(fits, best.shape, growing) < 1.5 * kClearly) return NotYet(best.change);
     }
-    const double began = series_.hours[0];
-    if (best.shape == Shape::kCurve) {
-      if (!IsLevelBehind(best)) return NotYet(best.change);
-      return Of(GrowthKind::kLevellingOff, absl::StrCat(Signed(best.change), ", most of it in the first ",
-                                                        Hours(2 * best.tau_hours), ", level since"));
-    }
-    const double at = series_.hours[best.place], level = series_.hours.back() - at;
-    if (best.shape == Shape::kHinge) {
-      if (!IsLevelBehind(best)) return NotYet(best.change);
-      return Of(GrowthKind::kLevellingOff,
-                absl::StrCat(Signed(best.change), " in the first ", Hours(at - began), ", level for ", Hours(level)));
-    }
-    const std::string jump = absl::StrCat(Signed(best.change), " within ", Hours(at - series_.hours[best.place - 1]));
-    if (best.place == 1) {
-      if (!IsLevelBehind(best)) return NotYet(best.change);
-      return Of(GrowthKind::kLevellingOff, absl::StrCat(jump, " of the first snapshot, level since"));
-    }
-    if (best.place + 1 == series_.size())
-      return Of(GrowthKind::kStep, absl::StrCat(jump, " of the last snapshot: another would tell whether it goes on"));
-    return Of(GrowthKind::kStep, absl::StrCat(jump, ", ", Hours(level), " before the end; level before and since"));
+    const bool interior_step = best.shape == Shape::kStep && best.place > 1;
+    return interior_step || IsLevelBehind(best) ? Ended(best) : NotYet(best.change);
   }
 
   Verdict OfLate(const SeriesFits& fits, const ShapeFit& best) const {
@@ -321,8 +388,7 @@ class Judge {
                 absl::StrCat(Signed(best.slope * growing), " in the last ", Hours(growing),
                              ": later snapshots would tell whether it goes on"));
     }
-    return Steady(best.slope, best.slope_error,
-                  absl::StrCat(Rate(best.slope), " for the last ", Hours(growing), ", level before"));
+    return GoesOn(best);
   }
 
   // Something at first, and a slope at the end.
@@ -355,11 +421,7 @@ class Judge {
       return Of(GrowthKind::kTooNoisy, absl::StrCat(Signed(best.change), " beside ", Rate(best.slope),
                                                     ": later snapshots would tell which of them stays"));
     }
-    const char* before = best.shape == Shape::kStepLine    ? " beside a jump of "
-                         : best.shape == Shape::kCurveLine ? " behind a start of "
-                                                           : " after ";
-    return Steady(best.slope, best.slope_error,
-                  absl::StrCat(Rate(best.slope), " in the end", before, Signed(best.change)));
+    return GoesOn(best);
   }
 
   const Series& series_;

@@ -5,8 +5,9 @@
 // none; a series of fewer than three points has no verdict (JudgeSeries says kNone). Thread-safety: pure.
 //
 // How: three to five points by their increments; from six on by the shape that fits best (series_fit), waves being
-// looked for first (series_waves). The mistakes that matter are a leak that is called warm-up and a warm-up that is
-// called a leak, so whatever lies between the two is kTooNoisy, with the reason:
+// looked for first (series_waves). Whether growth goes on or has ended is not left to one shape, which may fit by
+// chance: the odds over all shapes must say the same (series_odds). The mistakes that matter are a leak that is called
+// warm-up and a warm-up that is called a leak, so whatever lies between the two is kTooNoisy, with the reason:
 //   steady growth   a slope at the end of the series, beyond three standard errors, that does not vanish
 //   levelling off   growth whose end is in the series: a bound, a start-up
 //   step            one jump between two levels

@@ -285,6 +285,7 @@ void AddCheckCommand(CLI::App& app, Invocation* invocation) {
       ->check(OneOf({"text", "json", "markdown", "junit", "github"}));
   command->add_option("--write", options->writes, "FORMAT=FILE: the same into a file as well: junit=cadastre.xml")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   AddRulesOption(command, &options->rules);
   command->add_option("--teams", options->teams, "team,contact (default: teams.csv beside the rules)");

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "report/cli/choices.h"
 #include "report/cli/command.h"
+#include "report/cli/since.h"
 #include "report/format.h"
 #include "report/ledger.h"
 #include "report/ledger_source.h"
@@ -25,7 +26,7 @@ std::vector<std::string> NamesOf(const Values& values, NameOf name_of) {
 }
 
 struct ReportCommand {
-  std::string profile, rules, older_than, root;
+  std::string profile, rules, older_than, root, since;
   std::string by = "module", metric = "live", format = "text";
   std::optional<size_t> top;
   uint64_t min_samples = kDefaultMinSamples;
@@ -52,6 +53,18 @@ int PrintReport(const ReportCommand& command) {
   LoadedProfile& input = **loaded;
   if (input.where.at_peak && command.metric_option->count() == 0) options.metric = Metric::kPeak;
   Report report = BuildReport(input.profile, input.rules, input.attribution.get(), input.symbolizer.get(), options);
+  if (options.metric == Metric::kLive || options.metric == Metric::kMapped) {
+    // Few samples are a low level; losses and damage would look like growth.
+    const GrowthInput past{.rules = command.rules,
+                           .root = command.root,
+                           .metric = options.metric,
+                           .min_samples = 0,
+                           .refuse_unusable = true};
+    if (absl::Status status = AddSince(input, command.since, past, &report); !status.ok()) return Fail(status);
+  } else if (!command.since.empty() && command.since != "none") {
+    return Fail(absl::StrCat("--since: growth is known of live and mapped memory, not of --metric ",
+                             MetricName(options.metric)));
+  }
   // Of a snapshot, and of a process that still runs.
   if (absl::StatusOr<ProcessMemory> memory = MemoryForProfile(input.profile, input.where.pid, {.nmt = NmtWanted::kNo});
       memory.ok()) {
@@ -80,6 +93,8 @@ void AddReportCommand(CLI::App& app, Invocation* invocation) {
       command->add_option("--metric", options->metric, "live (default), allocated, count, peak or mapped")
           ->check(OneOf(NamesOf(kMetrics, MetricName)));
   command->add_option("--older-than", options->older_than, "rank by live memory older than this: 10m, 2h");
+  command->add_option("--since", options->since,
+                      "label of the snapshot to count growth from (default: the oldest beside P), or none");
   AddRulesOption(command, &options->rules);
   command->add_option("--top", options->top, "rows to print; JSON: sites (default: 10; JSON and CSV: all)")
       ->check(WholeNumber(0));

@@ -61,10 +61,12 @@ int Lint(const RulesCommand& command) {
     std::vector<LintFault> unmatched = LintUnmatched(found->rules, matched);
     faults.insert(faults.end(), unmatched.begin(), unmatched.end());
   }
+  const auto rules =
+      std::count_if(found->rules.begin(), found->rules.end(), [](const Rule& rule) { return !rule.built_in; });
+  if (rules == 0) faults.push_back({absl::StrCat(found->path, ":1"), "no rule in it"});
   std::string out;
   for (const LintFault& fault : faults)
     absl::StrAppend(&out, SafeText(absl::StrCat(fault.place, ": ", fault.what)), "\n");
-  auto rules = std::count_if(found->rules.begin(), found->rules.end(), [](const Rule& rule) { return !rule.built_in; });
   absl::StrAppend(&out, found->path, ": ", rules, rules == 1 ? " rule, " : " rules, ",
                   faults.empty()       ? "no fault"
                   : faults.size() == 1 ? "1 fault"
@@ -141,7 +143,12 @@ void AddRulesCommand(CLI::App& app, Invocation* invocation) {
   CLI::App* lint = rules->add_subcommand("lint", "checks a rules file; exit 1 if it has a fault");
   lint->add_option("FILE", options->words, "rules file (default: $CADASTRE_RULES, then ./owners.csv)")->expected(0, 1);
   lint->add_option("--rules", options->rules, "the same");
-  lint->add_option("--profile", options->profiles, "also tells the rules that nothing in these profiles matched");
+  // One word each: FILE may follow.
+  lint->add_option("--profile", options->profiles,
+                   "also tells the rules that nothing in this profile matched; may be given again")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   lint->footer("Example: cadastre rules lint owners.csv --profile nightly.cad");
   lint->callback([=] { invocation->status = Lint(*options); });
   CLI::App* explain = rules->add_subcommand("explain", "says which rule a frame or a stack falls to, and why");

@@ -309,6 +309,8 @@ def junit_and_annotations_are_what_their_readers_expect():
     with open(path_of("summary.md"), encoding="utf-8") as file:
         rows = [line for line in file.read().splitlines() if line.startswith("| ")]
     expect(len(rows) == 18 and all(re.sub(r"\\\|", "", row).count("|") == 4 for row in rows), f"markdown: {rows[:4]}")
+    status, stdout, stderr = cadastre("check", "--max-unattributed", "5", "--write", "junit=junit.xml", "pay.cad")
+    expect(status == 0 and stderr == "", f"the profile behind --write: exit {status} {stderr}")
     refused("--write", ["check", "pay.cad", "--max-unattributed", "5", "--write", "xml=x"], "--write xml=x")
 
 

@@ -39,6 +39,11 @@ def lint_tells_rules_that_nothing_matched():
            f"dead rules: exit {status}\n{told}")
     status, told, _ = cadastre("rules", "lint", "owners.csv")
     expect(status == 0, f"without a profile nothing is dead: {told}")
+    # The file may follow the profile.
+    expect(cadastre("rules", "lint", "--profile", "pay.cad", "owners.csv")[:2] == cadastre("rules", "lint", "owners.csv", "--profile", "pay.cad")[:2], "lint: FILE behind --profile")
+    write("none.csv", "prefix,module,team\n# nothing yet\n")
+    status, told, _ = cadastre("rules", "lint", "none.csv")
+    expect(status == 1 and "none.csv:1: no rule in it" in told, f"a file without rules: exit {status}\n{told}")
     refused("lint: no such profile", ["rules", "lint", "owners.csv", "--profile", "nosuch.cad"], "nosuch.cad")
 
 
