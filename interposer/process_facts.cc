@@ -11,7 +11,6 @@
 
 #include "interposer/decimal.h"
 #include "interposer/elf_lookup.h"
-#include "interposer/options.h"
 #include "interposer/raw_syscall.h"
 #include "interposer/thread_state.h"
 
@@ -174,10 +173,6 @@ const char* BaseName(const char* path) {
 }
 
 const char* ProcessFacts::exe_name() const { return BaseName(exe); }
-
-bool ProcessFacts::IsNamed(const char* glob) const {
-  return GlobMatches(glob, exe_name()) || (started_as[0] != '\0' && GlobMatches(glob, started_as));
-}
 
 const char* ProcessFacts::environment(const char* name) const {
   const size_t length = strlen(name);

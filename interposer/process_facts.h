@@ -27,7 +27,6 @@ struct ProcessFacts {
   bool loader_was_started;  // as `ld.so ./program`: the kernel knows the loader as the program
 
   const char* exe_name() const;                     // file name of exe
-  bool IsNamed(const char* glob) const;             // by exe_name or started_as
   const char* environment(const char* name) const;  // as the program was started; nullptr if not set
 };
 

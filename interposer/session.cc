@@ -136,14 +136,19 @@ void MakeAlivePage() {
   *alive_page = 1;
 }
 
+// By the file, or by the name under which it was started.
+bool IsNamed(const char* glob) {
+  return GlobMatches(glob, facts.exe_name()) || (facts.started_as[0] != '\0' && GlobMatches(glob, facts.started_as));
+}
+
 bool IsMeantForThisProcess() {
   if (RealAllocatorIsSanitizer()) return false;
   if (getauxval(AT_SECURE) != 0) return false;  // a setuid program is told nothing and tells nothing
   if (strcmp(facts.exe_name(), "cadastre") == 0) return false;
-  if (!facts.IsNamed(options.exe)) return false;
+  if (!IsNamed(options.exe)) return false;
   const bool is_root = options.for_pid == 0 || options.for_pid == own_pid;
   if (!is_root && options.children == Children::kNo) return false;
-  if (!is_root && options.children == Children::kPattern && !facts.IsNamed(options.children_pattern)) return false;
+  if (!is_root && options.children == Children::kPattern && !IsNamed(options.children_pattern)) return false;
   return true;
 }
 
