@@ -10,6 +10,7 @@
 #include "interposer/elf_lookup.h"
 #include "interposer/hooks.h"
 #include "interposer/process_facts.h"
+#include "interposer/profile_file.h"
 #include "interposer/session.h"
 #include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
@@ -26,12 +27,14 @@ __attribute__((visibility("hidden"), used)) void* cadastre_real_prctl;
 
 // The first arguments of prctl, or of syscall, which begin with its number.
 CADASTRE_HIDDEN void cadastre_before_sandbox(long first, long second, long third) {
-  // Strict mode takes the time-stamp counter away with the system calls, and the vDSO's clocks read it.
+  // Strict mode takes all system calls away, and the time-stamp counter, which the vDSO's clocks read.
   const bool is_strict = first == SYS_seccomp ? second == SECCOMP_SET_MODE_STRICT
                          : first == SYS_prctl ? third == SECCOMP_MODE_STRICT
                                               : second == SECCOMP_MODE_STRICT;
   cadastre::SessionBeforeSandbox();
-  if (is_strict) cadastre::StopClocks();
+  if (!is_strict) return;
+  cadastre::StopClocks();
+  cadastre::ProfileStopGrowing();
 }
 
 // prctl(PR_SET_TSC, PR_TSC_SIGSEGV): from here on the counter is a signal.

@@ -41,6 +41,7 @@ uint8_t* chunks;  // one ChunkState each, private memory
 uint64_t string_cursor = 1;
 uint32_t is_open;
 bool all_present;  // old kernels: the whole file was allocated at start
+bool may_not_grow;
 
 // The file's last page is no record's: whatever cuts the file, this is gone. After a cut and a new length it is zero.
 struct LastPage {
@@ -320,6 +321,8 @@ void ProfileDetach() {
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
+void ProfileStopGrowing() { __atomic_store_n(&may_not_grow, true, __ATOMIC_RELAXED); }
+
 bool ProfileEnsure(const void* address, size_t bytes) {
   if (all_present) return true;
   uint64_t begin = static_cast<uint64_t>(static_cast<const char*>(address) - base);
@@ -327,7 +330,7 @@ bool ProfileEnsure(const void* address, size_t bytes) {
   for (uint64_t chunk = begin / kChunkBytes; chunk <= last; chunk++) {
     uint8_t state = __atomic_load_n(&chunks[chunk], __ATOMIC_ACQUIRE);
     if (state == kChunkPresent) continue;
-    if (state == kChunkFull || !Populate(chunk)) return false;
+    if (state == kChunkFull || __atomic_load_n(&may_not_grow, __ATOMIC_RELAXED) || !Populate(chunk)) return false;
   }
   return true;
 }

@@ -111,9 +111,13 @@ bool RealAllocatorResolve() {
     real.valloc = TakeOrNext<decltype(real.valloc)>("valloc");
     real.pvalloc = TakeOrNext<decltype(real.pvalloc)>("pvalloc");
   }
+  void* next_usable_size = aligns ? nullptr : FindNextFunction("malloc_usable_size");
   real.reallocarray =
       is_reached ? &MadeReallocarray : Take<decltype(real.reallocarray)>("reallocarray", &MadeReallocarray);
-  real.malloc_usable_size = Take<decltype(real.malloc_usable_size)>("malloc_usable_size", &MadeUsableSize);
+  real.malloc_usable_size = Take<decltype(real.malloc_usable_size)>(
+      "malloc_usable_size", next_usable_size != nullptr
+                                ? reinterpret_cast<decltype(real.malloc_usable_size)>(next_usable_size)
+                                : &MadeUsableSize);
   auto* next_malloc = Take<decltype(real.malloc)>("malloc", nullptr);
   auto* next_free = TakeOrNext<decltype(real.free)>("free");
   if (next_free == nullptr || real.calloc == nullptr || real.realloc == nullptr || real.memalign == nullptr)

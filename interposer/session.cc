@@ -152,27 +152,11 @@ bool IsMeantForThisProcess() {
   return true;
 }
 
-bool IsWritable(const char* directory) {
-  return RawSyscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(directory), W_OK | X_OK) == 0;
-}
-
-// What the options ask for and cannot have where nobody but us can say so: `cadastre run` has looked at them itself.
+// Whose children a process is, only `cadastre run` can tell it. (Of a place that cannot be written to nothing is said:
+// that is found out at the first due sample, when stderr is the program's alone.)
 void ComplainUnderABarePreload() {
-  if (options.for_pid != 0) return;
-  if (options.children != Children::kYes)
+  if (options.for_pid == 0 && options.children != Children::kYes)
     Complain("only `cadastre run` knows whose children these are; every program is recorded", "children=", 9);
-  static char directory[kOptionTextBytes];
-  const char* pattern = strchr(options.out, '%');
-  size_t length = pattern != nullptr ? static_cast<size_t>(pattern - options.out) : strlen(options.out);
-  const bool is_file = pattern == nullptr && length > 4 && strcmp(options.out + length - 4, ".cad") == 0;
-  while ((pattern != nullptr || is_file) && length > 0 && options.out[length - 1] != '/') length--;
-  if (length == 0) return;  // not given, or below the working directory
-  memcpy(directory, options.out, length);
-  struct stat status {};
-  const long result =
-      RawSyscall(SYS_newfstatat, AT_FDCWD, reinterpret_cast<long>(directory), reinterpret_cast<long>(&status), 0);
-  if (result != 0 || !S_ISDIR(status.st_mode) || !IsWritable(directory))
-    Complain("not a directory that can be written to; nothing will be recorded", options.out, strlen(options.out));
 }
 
 void SeedRandom() {
@@ -184,6 +168,9 @@ void SeedRandom() {
 }
 
 // The default directory of live files, and its fallback.
+bool IsWritable(const char* directory) {
+  return RawSyscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(directory), W_OK | X_OK) == 0;
+}
 const char* DefaultDirectory() {
   if (IsWritable("/dev/shm")) return "/dev/shm";
   const char* runtime = facts.environment("XDG_RUNTIME_DIR");

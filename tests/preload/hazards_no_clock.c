@@ -2,6 +2,7 @@
 // hazards_no_clock strict|strict-by-number|counter|counter-by-number
 #define _GNU_SOURCE
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,6 +23,7 @@ NI void site_after(void) {
 int main(int count, char **arguments) {
   if (count != 2) return 2;
   const char *how = arguments[1];
+  mallopt(M_TOP_PAD, 4 << 20);  // strict mode leaves no way to ask for more
   site_before();
   long error = 0;
   if (strcmp(how, "strict") == 0) error = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);

@@ -179,7 +179,10 @@ class Limits(Hazard):
                 if outcome.status == 77:
                     self.skipTest(f"{how} is not to be had here")
                 self.assertEqual(outcome.status, 5)
-                self.told(outcome, "hazards_no_clock")
+                if how.startswith("counter"):  # in strict mode the file cannot grow any more: what does not fit is counted
+                    self.told(outcome, "hazards_no_clock")
+                else:
+                    self.assertGreater(target.report(ARGUMENTS.cadastre, self.profile(outcome))["totals"]["live_bytes"], 500300)
 
     def test_a_filter_inherited_that_kills_a_jvm(self):
         jail = self.file("hazards_jail")
@@ -345,7 +348,8 @@ class Loader(Hazard):
                 self.skipTest(f"{name} is not installed")
             for program in ("h07_aligned_family.bin", "h08_new_family.bin"):
                 with self.subTest(library=name, program=program):
-                    self.same([os.path.join(ARGUMENTS.programs, program)], last=library)
+                    self.same([os.path.join(ARGUMENTS.programs, program)], last=library,
+                              normalise=lambda text: re.sub(r"0x[0-9a-f]+", "ADDRESS", text))
 
     def test_libraries_that_allocate_in_what_a_profiler_calls(self):
         meddler = self.file("libhazards_meddler.so")

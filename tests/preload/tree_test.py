@@ -240,11 +240,9 @@ while True:
         self.assertEqual((done.status, done.stderr, os.listdir(elsewhere)), (0, "", []))
 
     def test_a_bare_preload_says_what_it_cannot_do(self):
-        for options, words in ((f"out={self.scratch}/none", "nothing will be recorded"), (f"out={self.scratch}/none/x.cad", "nothing will be"),
-                               ("children=no", "only `cadastre run`")):
-            done = self.alone(f"exec {ARGUMENTS.program}", options, b"end 4\n")
-            self.assertEqual((done.status, done.stderr.count("\n")), (4, 1), done.stderr)
-            self.assertIn(words, done.stderr)
+        done = self.alone(f"exec {ARGUMENTS.program}", "children=no", b"end 4\n")
+        self.assertEqual((done.status, done.stderr.count("\n")), (4, 1), done.stderr)
+        self.assertIn("only `cadastre run`", done.stderr)
 
     def test_list_passes_over_files_under_way(self):
         self.alone(f"exec {ARGUMENTS.program}", "", b"grow 5\nend 0\n")

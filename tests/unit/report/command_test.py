@@ -196,7 +196,7 @@ class CommandTest(unittest.TestCase):
                             (["report", profile, "--format", "foo"], "--format: foo is not one of text, json, csv, markdown"),
                             (["report", profile, "--by"], "--by: its value is missing"),
                             (["report", profile, "--by", "team", "--by", "team"], "--by is given more than once"),
-                            (["set", profile], "--interval is required"),
+                            (["set", profile], "cadastre set PID interval=2m"),
                             (["report", profile, "--top", "-1"], "--top: -1 is not a whole number"),
                             (["report", profile, "--min-samples", "-1"], "--min-samples: -1 is not a whole number"),
                             (["check", profile, "--min-samples", "x"], "--min-samples: x is not a whole number"),
