@@ -28,9 +28,9 @@ ProfileView g_profile;
 
 namespace {
 
-// Pages are made present 64 KiB at a time: one system call per some hundred records, and at most 7 regions * 64 KiB too
-// much.
-constexpr uint64_t kChunkBytes = 64 * 1024;
+// Pages are made present 16 KiB at a time, and 64 KiB where a region grows: one system call per some hundred records,
+// and at most 8 regions * 64 KiB too much; a process that lives for a moment has 8 * 16 KiB.
+constexpr uint64_t kChunkBytes = 16 * 1024, kChunksAtOnce = 4;
 // The kernel may ask to try again, and may do so for ever: the program is not kept waiting for pages of ours.
 constexpr int kPopulateAttempts = 16;
 enum ChunkState : uint8_t { kChunkUntouched = 0, kChunkPresent = 1, kChunkFull = 2 };
@@ -55,15 +55,27 @@ constexpr uint64_t kLookEveryNs = 20'000;  // 0.2 us each time: at most 1 % of a
 
 uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-bool Populate(uint64_t chunk) {
-  uint64_t begin = chunk * kChunkBytes;
-  uint64_t bytes = mapped_bytes - begin < kChunkBytes ? mapped_bytes - begin : kChunkBytes;
+long PopulateBytes(uint64_t begin, uint64_t bytes) {
   long result = -EAGAIN;
   for (int attempt = 0; attempt < kPopulateAttempts && (result == -EINTR || result == -EAGAIN); attempt++) {
     result =
         RawSyscall(SYS_madvise, reinterpret_cast<long>(base + begin), static_cast<long>(bytes), MADV_POPULATE_WRITE);
   }
-  __atomic_store_n(&chunks[chunk], result == 0 ? kChunkPresent : kChunkFull, __ATOMIC_RELEASE);
+  return result;
+}
+
+bool Populate(uint64_t chunk) {
+  const bool grows = chunk > 0 && __atomic_load_n(&chunks[chunk - 1], __ATOMIC_RELAXED) == kChunkPresent;
+  const uint64_t begin = chunk * kChunkBytes, rest = mapped_bytes - begin;
+  uint64_t bytes = kChunkBytes * (grows ? kChunksAtOnce : 1);
+  if (bytes > rest) bytes = rest;
+  long result = PopulateBytes(begin, bytes);
+  if (result != 0 && bytes > kChunkBytes) {  // there may be room for a part
+    bytes = kChunkBytes;
+    result = PopulateBytes(begin, bytes);
+  }
+  for (uint64_t i = chunk; i <= (begin + bytes - 1) / kChunkBytes; i++)
+    __atomic_store_n(&chunks[i], result == 0 ? kChunkPresent : kChunkFull, __ATOMIC_RELEASE);
   return result == 0;
 }
 
@@ -205,6 +217,11 @@ ProfileError MapFile(int fd, uint64_t bytes, bool exact) {
   RawSyscall(SYS_madvise, reinterpret_cast<long>(base), static_cast<long>(bytes), MADV_DONTDUMP);
   result = RawSyscall(SYS_madvise, reinterpret_cast<long>(base), format::kPageBytes, MADV_POPULATE_WRITE);
   if (result == -EINVAL || result == -ENOSYS) {
+    if (bytes > kOldKernelFileBytes) {
+      RawSyscall(SYS_munmap, reinterpret_cast<long>(base), static_cast<long>(bytes));
+      base = nullptr;
+      return MapFile(fd, kOldKernelFileBytes, exact);
+    }
     // Before Linux 5.14 the only way to know that a page can be had is to have it now.
     result = RawSyscall(SYS_fallocate, fd, 0, 0, static_cast<long>(bytes));
     all_present = result == 0;
@@ -261,8 +278,8 @@ ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_
   Header* header = reinterpret_cast<Header*>(base);
   header->version = format::kVersion;
   header->header_bytes = sizeof(Header);
-  header->file_bytes = bytes;
-  header->memory_bytes = bytes;
+  header->file_bytes = mapped_bytes;
+  header->memory_bytes = mapped_bytes;
   NoteOwnMemoryIn(header->own_memory);
   FillView(header);
   return {nullptr, 0};

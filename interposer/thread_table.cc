@@ -68,7 +68,9 @@ uint32_t TakeOlder(uint32_t used) {
 // The index of a record that is ours to fill, its state kWriting, all else zero; 0 where there is none (counted).
 uint32_t Take() {
   const uint32_t used = Used();
-  uint32_t index = TakeOlder(used);
+  // While there are few, a new one is cheaper than asking the kernel which of the old ones have ended.
+  const uint32_t few = g_profile.thread_capacity / 16;
+  uint32_t index = used < few ? 0 : TakeOlder(used);
   if (index == 0 && used < g_profile.thread_capacity) {
     index = __atomic_fetch_add(&next_thread, 1, __ATOMIC_ACQ_REL);
     if (index >= g_profile.thread_capacity || !ProfileEnsure(&g_profile.threads[index], sizeof(ThreadRecord)))

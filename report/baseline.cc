@@ -1,5 +1,7 @@
 #include "report/baseline.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -172,6 +174,8 @@ absl::StatusOr<RunSums> ReadBaseline(const std::string& path) {
 }
 
 bool IsBaseline(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;  // a pipe would be waited for
   absl::StatusOr<TextFile> file = TextFile::Open(path);
   if (!file.ok()) return false;
   absl::StatusOr<std::string_view> head = file->Peek(sizeof(kFirstWords) - 1);

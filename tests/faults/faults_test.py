@@ -12,6 +12,7 @@ import datetime
 import errno
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -50,7 +51,13 @@ class Program:
         if preload:
             environment["LD_PRELOAD"] = preload
         outcome = target.run(self.command, environment, cwd=scratch, timeout=120)
-        return outcome.status, run_program.normalise(outcome.stdout), run_program.normalise(outcome.stderr)
+        return outcome.status, self.normalise(outcome.stdout), self.normalise(outcome.stderr)
+
+    @staticmethod
+    def normalise(text):
+        # Where the copy of a library's name cannot be had, the loader tells its own errno, which its last failure of any kind has left there.
+        text = run_program.normalise(text).replace("cannot open shared object file: No such file or directory", "cannot open shared object file")
+        return re.sub(r"/tmp/(h\d\d)-\w{6}\b", r"/tmp/\1-RANDOM", text)
 
 
 def all_programs(args, scratch):

@@ -123,7 +123,9 @@ def bad_profiles(scratch, profile):
         head = file.read(3000)
     cases = {"empty": b"", "text": b"this is not a profile\n" * 1000, "half a header": head,
              "another version": head[:8] + b"\xff\xff\0\0" + head[12:] + bytes(100000)}
-    paths = {"missing": missing, "a directory": scratch}
+    pipe = os.path.join(scratch, "pipe.cad")
+    os.mkfifo(pipe)
+    paths = {"missing": missing, "a directory": scratch, "a pipe": pipe}
     for what, content in cases.items():
         paths[what] = os.path.join(scratch, "bad-" + what.replace(" ", "-") + ".cad")
         with open(paths[what], "wb") as file:
@@ -131,7 +133,7 @@ def bad_profiles(scratch, profile):
     for what, path in paths.items():
         out = os.path.join(scratch, "out.cad")
         for command in (["report", path], ["report", path, "--format", "json"], ["check", path, "--max-unattributed", "5%"],
-                        ["print", path], ["symbolize", path, "-o", out]):
+                        ["print", path], ["symbolize", path, "-o", out], ["diff", path, path], ["rss", path], ["pause", path]):
             expect_refused(f"{command[0]}: profile {what}", [path], cadastre(*command))
         expect(not os.path.exists(out), f"symbolize: profile {what}: left {out} behind")
 

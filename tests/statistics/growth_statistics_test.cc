@@ -226,12 +226,12 @@ Outcome Judged(const History& history, double interval, uint64_t seed) {
   return {growth->modules[0], half->modules[0].delta_error};
 }
 
-// How sure a verdict can be at all: what changed, over the error of that. Of a leak or a step, the last minus the first
-// snapshot. Whether a cache has come to its end is told by what follows: had it gone on, half of the growth would be in
-// the second half of the time.
+// How sure a verdict can be at all: what changed, over the error of that. Of a step, the last minus the first snapshot.
+// Whether growth goes on or has come to its end is told by what follows: by what a leak adds in the second half of the
+// time, or what a cache would have added there, had it gone on.
 double SignalOf(const History& history, const Outcome& outcome) {
   const double jitter = std::sqrt(2.0) * std::hypot(history.jitter, history.waves);
-  if (history.truth == Truth::kLeak) return history.leaked / std::hypot(outcome.row.delta_error, jitter);
+  if (history.truth == Truth::kLeak) return history.leaked / 2 / std::hypot(outcome.second_half_error, jitter);
   double least = history.bytes(0), most = least, least_error = outcome.row.errors[0], most_error = least_error;
   for (int i = 1; i < history.snapshots; i++) {
     const double bytes = history.bytes(history.hours * i / (history.snapshots - 1));
