@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -99,6 +101,11 @@ class Parser {
       if (absl::Status status = Number(record.fields[static_cast<size_t>(field)], value); !status.ok()) return status;
     }
     const std::string& row = record.fields[0].text;
+    // What a merge leaves behind: which of the two counts is not for us to choose.
+    const bool named = row == "total" || row == "module" || row == "team";
+    if (named && !seen_.insert({row, sum.name}).second)
+      return CsvError(path_, record.fields[1].line, record.fields[1].column,
+                      absl::StrCat(row, " '", sum.name, "' stands there twice"));
     if (row == "total") {
       sums_.total = sum;
       has_total_ = true;
@@ -119,6 +126,7 @@ class Parser {
 
   std::string path_;
   bool has_header_ = false, has_total_ = false;
+  std::set<std::pair<std::string, std::string>> seen_;  // rows and their names
   RunSums sums_;
 };
 

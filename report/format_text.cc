@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "absl/strings/match.h"
@@ -47,7 +48,8 @@ std::string EstimateText(const Estimate& estimate, Metric metric) {
 }
 
 const char* MetricHeading(Metric metric) {
-  static constexpr const char* kHeadings[] = {"LIVE", "ALLOCATED", "COUNT", "PEAK", "OLD"};
+  static constexpr const char* kHeadings[] = {"LIVE", "ALLOCATED", "COUNT", "PEAK", "OLD", "MAPPED"};
+  static_assert(std::size(kHeadings) == static_cast<size_t>(Metric::kMapped) + 1);
   return kHeadings[static_cast<int>(metric)];
 }
 

@@ -320,6 +320,7 @@ class Judge {
   }
 
   Verdict GoesOn(const ShapeFit& fit) const {
+    if (std::fabs(fit.slope) <= kSure * fit.slope_error) return NotYet(series_.bytes.back() - series_.bytes.front());
     if (fit.shape == Shape::kLine) {
       return Steady(fit.slope, fit.slope_error,
                     absl::StrCat(Rate(fit.slope), " all along, ", Signed(fit.slope * span_), " in ", Hours(span_)));
@@ -407,9 +408,6 @@ class Judge {
     // A slope that is hardly there: a curve that comes to its end in a way of its own looks so.
     const bool weak = std::fabs(slope_change) < kWeakShare * std::fabs(best.change);
     if (weak && best.change * best.slope > 0) {
-      if (std::fabs(slope_change) < kLevelShare * std::fabs(best.change))
-        return Of(GrowthKind::kLevellingOff,
-                  absl::StrCat(Signed(best.change), " at first, ", Rate(best.slope), " since"));
       if (std::fabs(best.slope) < kWeakSure * best.sure * best.slope_error) return NotYet(best.change + slope_change);
     }
     // Back from a start that took more than is needed: that is not a trend either.

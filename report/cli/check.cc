@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <filesystem>
+#include <set>
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -223,7 +225,12 @@ int RunCheck(const CheckCommand& command) {
   Check& check = measurement.check;
   check.profiles = command.profiles;
   check.runs = command.profiles.size();
+  std::set<std::string> given;
   for (const std::string& profile : command.profiles) {
+    std::error_code ignored;
+    // A run that counts twice makes the spread between runs smaller than it is.
+    if (!given.insert(std::filesystem::weakly_canonical(profile, ignored).string()).second)
+      return Fail(absl::StrCat(profile, ": given twice; each run counts once"));
     if (absl::Status status = Measure(command, profile, &measurement); !status.ok()) return Fail(status);
   }
   GateSettings& settings = measurement.settings;
@@ -254,13 +261,16 @@ int RunCheck(const CheckCommand& command) {
     if (absl::Status status = WriteOutputFile(output.path, FormatCheck(check, output.format), kForAll); !status.ok())
       return Fail(status);
   }
-  if (!command.save.empty()) {
+  const bool failed = WorstOf(check.results) == GateOutcome::kFail;
+  if (!command.save.empty() && failed) {
+    Fail(absl::StrCat("--save ", command.save, ": not written, for a gate fails"));
+  } else if (!command.save.empty()) {
     if (absl::Status status = WriteOutputFile(command.save, FormatBaseline(measured.live), kForAll); !status.ok())
       return Fail(status);
   }
   const int printed = check.results.empty() ? kExitDone : Print(FormatCheck(check, *CheckFormatOf(command.format)));
   if (printed != kExitDone) return printed;
-  return WorstOf(check.results) == GateOutcome::kFail ? kExitFailed : kExitDone;
+  return failed ? kExitFailed : kExitDone;
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ int PrintLedger(const RssCommand& command) {
   const pid_t typed = TypedPid(command.process);
   if (profile.ok()) {
     loaded = *std::move(profile);
-  } else if (typed == 0 || !ProcessExists(typed)) {
-    return Fail(profile.status());
+  } else if (typed == 0 || !ProcessExists(typed) || FindProfile(command.process).ok()) {
+    return Fail(profile.status());  // it is recorded: what is wrong is to be told
   }
   std::string smaps, nmt_problem;
   CollectOptions collect;
@@ -57,6 +57,10 @@ int PrintLedger(const RssCommand& command) {
   Ledger ledger = BuildLedger(*memory, inputs);
   if (!nmt_problem.empty()) ledger.warnings.push_back(absl::StrCat("native memory tracking: ", nmt_problem));
   if (loaded != nullptr && !loaded->where.note.empty()) ledger.warnings.push_back(loaded->where.note);
+  if (loaded != nullptr && loaded->profile.losses.mappings_full > 0)
+    ledger.warnings.push_back(absl::StrCat(FormatCount(static_cast<double>(loaded->profile.losses.mappings_full)),
+                                           " mappings had no room in the profile: their rows do not know whose they "
+                                           "are, and may be unexplained; memory= gives it more"));
   if (command.format == "json") return Print(FormatLedgerJson(ledger));
   if (command.format == "csv") return Print(FormatLedgerCsv(ledger));
   if (command.format == "markdown") return Print(FormatLedgerMarkdown(ledger));

@@ -179,6 +179,7 @@ def growth_against_a_baseline_fails_where_both_are_exceeded():
         lines = file.read().splitlines(keepends=True)
     for what, content, said in (("cut", lines[:4], "the file is cut"), ("a number", lines[:-1] + ["team,x,,many,0,0,\n"], "not a number"),
                                 ("a row", lines + ["zone,x,,1,0,0,\n"], "unknown row 'zone'"), ("columns", lines + ["team,x\n"], "2 columns"),
+                                ("a module twice", lines + [line for line in lines if line.startswith("module,")][:1], "stands there twice"),
                                 ("a version", ["# cadastre baseline 9: x\n"] + lines[1:], "another version"), ("nothing", [], "empty")):
         write("bad.csv", "".join(content))
         refused(f"baseline: {what}", ["check", "now.cad", "--baseline", "bad.csv"], said)
@@ -212,6 +213,7 @@ def the_spread_between_runs_counts():
     cadastre("check", "even0.cad", "even1.cad", "even2.cad", "--save", "baseline.csv")
     expect(check("spread2.cad", "--baseline", "baseline.csv", "--max-growth", "10%,32m")[0] == 1, "growth beyond even runs")
     compose("other.cad", [("invoice", 400)], exe="ship")
+    refused("one run twice", ["check", "even0.cad", "./even0.cad", "--budgets", "budgets.csv"], "given twice")
     refused("runs of two programs", ["check", "even0.cad", "other.cad", "--max-unattributed", "5"], "runs of one load")
 
 
@@ -231,6 +233,12 @@ def a_baseline_is_fit_for_version_control():
     refused("a profile that cannot be trusted", ["check", compose("few.cad", [("invoice", 3)]), "--save", "one.csv"], "unusable")
     with open(path_of("one.csv"), encoding="utf-8") as one:
         expect(one.read() == first, "a refused run has changed the baseline")
+    # Nor by one whose gate fails: the next run would pass.
+    compose("grown.cad", [("invoice", 900), ("index", 400)], pid=4243, started=86400)
+    status, _, stderr = cadastre("check", "grown.cad", "--baseline", "one.csv", "--max-growth", "10%,32m", "--save", "one.csv")
+    expect(status == 1 and "not written, for a gate fails" in stderr, f"--save of growth: exit {status} {stderr!r}")
+    with open(path_of("one.csv"), encoding="utf-8") as one:
+        expect(one.read() == first, "a failing run has changed the baseline")
 
 
 def unowned_fails():

@@ -378,6 +378,12 @@ class BadInputTest(LedgerCase):
             self.assertEqual((outcome.status, outcome.stdout, outcome.stderr.count("\n")), (2, "", 1), outcome)
             self.assertIn(text, outcome.stderr)
 
+    def test_rules_of_a_recorded_process(self):
+        process = Process(self, [ARGUMENTS.program, "blocks"])
+        outcome = target.run([ARGUMENTS.cadastre, "rss", str(process.pid), "--rules", "/no/such/owners.csv"])
+        self.assertEqual((outcome.status, outcome.stdout, outcome.stderr.count("\n")), (2, "", 1), outcome)
+        self.assertIn("/no/such/owners.csv", outcome.stderr)
+
     def test_nmt_of_no_jvm(self):
         process = Process(self, [ARGUMENTS.program, "blocks"], interval=None)
         outcome = target.run([ARGUMENTS.cadastre, "rss", str(process.pid), "--nmt", "summary"])

@@ -239,6 +239,22 @@ std::vector<std::string> CsvCells(const std::string& line) {
   return cells;
 }
 
+TEST_CASE("The table says which metric it shows", "[formats]") {
+  const std::pair<Metric, const char*> kHeadings[] = {{Metric::kLive, " LIVE "},
+                                                      {Metric::kAllocated, " ALLOCATED "},
+                                                      {Metric::kCount, " COUNT "},
+                                                      {Metric::kPeak, " PEAK "},
+                                                      {Metric::kMapped, " MAPPED "}};
+  for (const auto& [metric, heading] : kHeadings) {
+    ReportFixture fixture(kRules);
+    Fill(&fixture);
+    ReportOptions options;
+    options.metric = metric;
+    INFO(heading);
+    CHECK(FormatText(fixture.Build(options), TextOptions()).find(heading) != std::string::npos);
+  }
+}
+
 TEST_CASE("Every grouping by every metric has columns that are what they say, in every format", "[formats]") {
   constexpr GroupBy kGroups[] = {GroupBy::kModule, GroupBy::kTeam, GroupBy::kLibrary, GroupBy::kSite, GroupBy::kThread};
   constexpr Metric kMetrics[] = {Metric::kLive, Metric::kAllocated, Metric::kCount, Metric::kPeak};
