@@ -25,6 +25,8 @@ std::string Split(std::string_view line, std::string_view* frames, uint64_t* cou
   size_t last = blank == std::string_view::npos ? blank : line.find_last_not_of(kBlanks, blank);
   if (last == std::string_view::npos) return "a count without a stack";
   *frames = line.substr(0, last + 1);
+  // async-profiler's way to write a stack of which it knows the leaf alone.
+  if (frames->size() > 1 && frames->front() == ';') frames->remove_prefix(1);
   if (frames->front() == ';' || frames->back() == ';' || frames->find(";;") != std::string_view::npos)
     return "an empty frame";
   return "";

@@ -126,6 +126,10 @@ def files_of_every_origin():
     report, _ = rolled(rules, heap, stacks, "100")
     expect(numbers(report, "bytes") == {"acme": 11}, f"origins: {report['modules']}")
     expect(numbers(report, "samples") == {"acme": 7, "maps": 8, "unattributed": 9}, f"origins: {report['modules']}")
+    # A stack of which only the leaf is known begins with a semicolon.
+    report, _ = rolled(RULES, HEAP, ";a.b 7\n;a.b 1\n")
+    plain, _ = rolled(RULES, HEAP, "a.b 8\n")
+    expect(numbers(report, "samples") == numbers(plain, "samples") != {}, f"a leaf alone: {report['modules']}")
 
 
 def limits_decide_the_exit():
