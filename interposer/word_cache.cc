@@ -7,7 +7,7 @@
 
 namespace cadastre {
 namespace {
-constexpr uint64_t kFirstEntries = 1 << 11;  // 16 pages, each of which would be a fault of its own
+constexpr uint64_t kFirstEntries = 1 << 12;
 constexpr uint64_t kMostEntries = 1 << 17;
 }  // namespace
 
@@ -17,7 +17,7 @@ void WordCache::Grow(Table* old_table) {
   if (table_.load(std::memory_order_relaxed) == old_table) {
     uint64_t entries = old_table == nullptr ? kFirstEntries : 2 * old_table->capacity;
     long memory = RawSyscall(SYS_mmap, 0, static_cast<long>(TableBytes(entries)), PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | (old_table == nullptr ? MAP_POPULATE : 0), -1, 0);
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!IsSyscallError(memory)) {
       NoteOwnMemory(static_cast<uint64_t>(memory), TableBytes(entries));
       auto* table = reinterpret_cast<Table*>(memory);

@@ -359,6 +359,7 @@ class Judge {
   bool IsLevelBehind(const ShapeFit& best) const {
     double slope, error;
     if (!SlopeBehind(series_, best, &slope, &error)) return false;
+    if (slope * best.change > 0 && std::fabs(slope) > kSure * error) return false;  // little, but surely there
     const double hours = best.shape == Shape::kCurve ? span_ : series_.hours.back() - series_.hours[best.place];
     const double share = hours / best.change;  // its sign makes growth that goes on positive
     const double since = slope * share;

@@ -203,7 +203,12 @@ class JavaFrames {
     for (uint64_t bytes = 16; bytes <= kMaxStubWords * 8; bytes += 8) {
       uint64_t pc;
       if (!memory_->Read(frame_->sp + bytes - 8, &pc)) return false;
-      if (!JvmIsCode(pc) || !JvmIsCode(pc - kCallBytes) || LoadField<uint8_t>(pc - kCallBytes, 0) != 0xe8) continue;
+      // Any word of the stack may come by: between the segments of the code cache there is memory that cannot be read.
+      CodeBlob caller;
+      if (!JvmIsCode(pc) || !FindCodeBlob(layout, pc - 1, &caller) || pc - kCallBytes < caller.start ||
+          LoadField<uint8_t>(pc - kCallBytes, 0) != 0xe8) {
+        continue;
+      }
       const uint64_t target = pc + static_cast<uint64_t>(static_cast<int64_t>(LoadField<int32_t>(pc - 4, 0)));
       CodeBlob stub;
       if (!JvmIsCode(target) || !FindCodeBlob(layout, target, &stub) || stub.kind != BlobKind::kOther ||
