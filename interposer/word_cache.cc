@@ -11,28 +11,6 @@ constexpr uint64_t kFirstEntries = 1 << 12;
 constexpr uint64_t kMostEntries = 1 << 17;
 }  // namespace
 
-// What is forgotten is worked out again, and then may be known by another number: an interned string is one. What
-// others enter into the old table meanwhile is lost.
-void WordCache::CopyEntries(const Table& from, Table* to) {
-  uint64_t used = 0;
-  for (uint64_t i = 0; i < from.capacity + kProbes - 1; i++) {
-    const uint64_t key = from.entries[i].key.load(std::memory_order_acquire);
-    CachedWords words;
-    if (key == kUnused || key == kBusy || !Read(from.entries[i], key, &words)) continue;
-    Entry* first = to->entries + (Hash(key) >> to->shift);
-    for (uint64_t probe = 0; probe < kProbes; probe++) {
-      if (first[probe].key.load(std::memory_order_relaxed) != kUnused) continue;
-      first[probe].first.store(words.first, std::memory_order_relaxed);
-      first[probe].second.store(words.second, std::memory_order_relaxed);
-      first[probe].third.store(words.third, std::memory_order_relaxed);
-      first[probe].key.store(key, std::memory_order_relaxed);
-      used++;
-      break;
-    }
-  }
-  to->used.store(used, std::memory_order_relaxed);
-}
-
 // One thread at a time; the others go on with the table they have.
 void WordCache::Grow(Table* old_table) {
   if (growing_.exchange(true, std::memory_order_acquire)) return;
@@ -45,7 +23,6 @@ void WordCache::Grow(Table* old_table) {
       auto* table = reinterpret_cast<Table*>(memory);
       table->shift = 64 - static_cast<uint64_t>(__builtin_ctzll(entries));
       table->capacity = entries;
-      if (old_table != nullptr) CopyEntries(*old_table, table);
       table_.store(table, std::memory_order_release);
       // All zero reads as "never used"; the first page keeps what readers need to find their place.
       if (old_table != nullptr) {
@@ -69,7 +46,7 @@ void WordCache::Init() {
 void WordCache::Insert(uint64_t key, const CachedWords& words) {
   Table* table = table_.load(std::memory_order_acquire);
   const bool is_full = table != nullptr && table->capacity < kMostEntries &&
-                       table->used.load(std::memory_order_relaxed) > table->capacity / 2;
+                       table->used.load(std::memory_order_relaxed) > table->capacity / 4 * 3;
   if (table == nullptr || is_full) {
     Grow(table);
     table = table_.load(std::memory_order_acquire);

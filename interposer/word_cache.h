@@ -1,9 +1,9 @@
 // A lock-free cache from one 64-bit key to three 64-bit words: unwind rules by pc, method names by method and bytecode.
 //
 // Open addressing over 32-byte entries in private mappings. A cache starts with 4,096 entries (128 KiB of address
-// space, resident as far as touched) and is replaced by one twice as large when half of them are in use, up to
-// 131,072 (4 MiB); then old entries give way. Its entries go along. The old one stays mapped, for others may be reading
-// it, but its pages are given back. Thread- and signal-safety: all functions are safe in
+// space, resident as far as touched) and is replaced by one twice as large when three quarters are in use, up to
+// 131,072 (4 MiB); then old entries give way. Nothing is copied: the new table fills itself. The old one stays mapped,
+// for others may be reading it, but its pages are given back. Thread- and signal-safety: all functions are safe in
 // hooks. A writer claims an entry with one CAS and gives up if it loses; a reader sees a whole entry or none (key read
 // before and after the words). Growing makes system calls, a dozen in a process's life. Errors: without memory nothing
 // is remembered, and every key is looked up anew by the caller.
@@ -87,7 +87,6 @@ class WordCache {
   static uint64_t TableBytes(uint64_t entries) { return sizeof(Table) + (entries + kProbes - 1) * sizeof(Entry); }
   static bool Claim(Entry* entry, uint64_t expected);
   void Grow(Table* old_table);
-  static void CopyEntries(const Table& from, Table* to);
 
   std::atomic<Table*> table_{nullptr};
   std::atomic<bool> growing_{false};
