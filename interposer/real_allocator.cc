@@ -98,19 +98,14 @@ bool RealAllocatorResolve() {
   real.calloc = TakeOrNext<decltype(real.calloc)>("calloc");
   real.realloc = TakeOrNext<decltype(real.realloc)>("realloc");
   const bool aligns = Take<void*>("memalign", nullptr) != nullptr || Take<void*>("posix_memalign", nullptr) != nullptr;
-  if (aligns) {
-    real.posix_memalign = Take<decltype(real.posix_memalign)>("posix_memalign", &MadePosixMemalign);
-    real.memalign = Take<decltype(real.memalign)>("memalign", &MadeMemalignFromPosix);
-    real.aligned_alloc = Take<decltype(real.aligned_alloc)>("aligned_alloc", &MadeAlignedAlloc);
-    real.valloc = Take<decltype(real.valloc)>("valloc", &MadeValloc);
-    real.pvalloc = Take<decltype(real.pvalloc)>("pvalloc", &MadePvalloc);
-  } else {
-    real.posix_memalign = TakeOrNext<decltype(real.posix_memalign)>("posix_memalign");
-    real.memalign = TakeOrNext<decltype(real.memalign)>("memalign");
-    real.aligned_alloc = TakeOrNext<decltype(real.aligned_alloc)>("aligned_alloc");
-    real.valloc = TakeOrNext<decltype(real.valloc)>("valloc");
-    real.pvalloc = TakeOrNext<decltype(real.pvalloc)>("pvalloc");
-  }
+  auto take = [aligns]<typename Function>(const char* name, Function made) {
+    return aligns ? Take(name, made) : TakeOrNext<Function>(name);
+  };
+  real.posix_memalign = take("posix_memalign", &MadePosixMemalign);
+  real.memalign = take("memalign", &MadeMemalignFromPosix);
+  real.aligned_alloc = take("aligned_alloc", &MadeAlignedAlloc);
+  real.valloc = take("valloc", &MadeValloc);
+  real.pvalloc = take("pvalloc", &MadePvalloc);
   void* next_usable_size = aligns ? nullptr : FindNextFunction("malloc_usable_size");
   real.reallocarray =
       is_reached ? &MadeReallocarray : Take<decltype(real.reallocarray)>("reallocarray", &MadeReallocarray);

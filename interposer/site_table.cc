@@ -44,16 +44,24 @@ uint64_t HashFrames(const uint64_t* frames, uint32_t count, uint32_t kind, uint3
   return Mix(Mix(Mix(Mix(hash, a), b), c), d);
 }
 
-bool Equals(const SiteRecord& site, uint64_t hash, const uint64_t* frames, uint32_t count, uint32_t kind,
-            uint32_t flags) {
+struct Stack {
+  const uint64_t* frames;
+  uint32_t count, kind, flags;
+  uint64_t hash;
+  uint64_t tag() const { return hash & 0xffffffff00000000ull; }
+};
+
+bool Equals(const SiteRecord& site, const Stack& stack) {
   // Bounds come from our own capacity, not from the file's word of its own length.
-  return site.hash == hash && site.frame_count == count && site.kind == kind && site.flags == flags &&
-         site.frame_start <= g_profile.frame_capacity && count <= g_profile.frame_capacity - site.frame_start &&
-         memcmp(g_profile.frames + site.frame_start, frames, count * sizeof(uint64_t)) == 0;
+  return site.hash == stack.hash && site.frame_count == stack.count && site.kind == stack.kind &&
+         site.flags == stack.flags && site.frame_start <= g_profile.frame_capacity &&
+         stack.count <= g_profile.frame_capacity - site.frame_start &&
+         memcmp(g_profile.frames + site.frame_start, stack.frames, stack.count * sizeof(uint64_t)) == 0;
 }
 
 // Writes a new record; 0 if there is no room.
-uint32_t WriteSite(uint64_t hash, const uint64_t* frames, uint32_t count, uint32_t kind, uint32_t flags) {
+uint32_t WriteSite(const Stack& stack) {
+  const uint32_t count = stack.count;
   if (__atomic_load_n(&next_site, __ATOMIC_RELAXED) >= g_profile.site_capacity) return 0;
   uint64_t start = __atomic_load_n(&next_frame, __ATOMIC_RELAXED);
   do {
@@ -67,11 +75,11 @@ uint32_t WriteSite(uint64_t hash, const uint64_t* frames, uint32_t count, uint32
   record->state = format::kWriting;
   record->frame_count = count;
   record->frame_start = start;
-  record->hash = hash;
-  record->kind = kind;
-  record->flags = flags;
+  record->hash = stack.hash;
+  record->kind = stack.kind;
+  record->flags = stack.flags;
   record->peak_epoch = __atomic_load_n(&g_profile.header->peak_epoch, __ATOMIC_RELAXED);
-  memcpy(g_profile.frames + start, frames, count * sizeof(uint64_t));
+  memcpy(g_profile.frames + start, stack.frames, count * sizeof(uint64_t));
   __atomic_store_n(&record->state, format::kReady, __ATOMIC_RELEASE);
   return site;
 }
@@ -91,13 +99,6 @@ void GrowMask(uint32_t sites) {
   __atomic_compare_exchange_n(&mask_now, &mask, larger, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
-struct Stack {
-  const uint64_t* frames;
-  uint32_t count, kind, flags;
-  uint64_t hash;
-  uint64_t tag() const { return hash & 0xffffffff00000000ull; }
-};
-
 // The site, or 0 and where the chain ends (nullptr: it does not).
 uint32_t FindInChain(const Stack& stack, uint64_t mask, uint64_t** end) {
   *end = nullptr;
@@ -109,16 +110,14 @@ uint32_t FindInChain(const Stack& stack, uint64_t mask, uint64_t** end) {
       return 0;
     }
     const auto site = static_cast<uint32_t>(entry);
-    if ((entry & 0xffffffff00000000ull) == stack.tag() &&
-        Equals(g_profile.sites[site], stack.hash, stack.frames, stack.count, stack.kind, stack.flags))
-      return site;
+    if ((entry & 0xffffffff00000000ull) == stack.tag() && Equals(g_profile.sites[site], stack)) return site;
   }
   return 0;
 }
 
 // Enters `site` at the end of its chain, unless the stack has been entered meanwhile: then that site. 0: no room.
 uint32_t Enter(const Stack& stack, uint64_t mask, uint64_t* slot, uint32_t site) {
-  for (; slot != nullptr;) {
+  while (slot != nullptr) {
     uint64_t empty = 0;
     if (__atomic_compare_exchange_n(slot, &empty, stack.tag() | site, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
       return site;
@@ -163,14 +162,14 @@ uint32_t SiteIntern(const uint64_t* frames, uint32_t frame_count, uint32_t kind,
   uint64_t* end;
   if (const uint32_t site = FindInChain(stack, mask, &end); site != 0) return site;
   for (uint64_t smaller = mask; smaller > kFirstMask;) {
-    smaller = smaller == index_mask ? LargestStepBelow(smaller) : smaller >> 2;
+    smaller = LargestStepBelow(smaller);
     uint64_t* unused;
     const uint32_t site = FindInChain(stack, smaller, &unused);
     if (site == 0) continue;
     (void)Enter(stack, mask, end, site);
     return site;
   }
-  const uint32_t own = WriteSite(stack.hash, frames, frame_count, kind, flags);
+  const uint32_t own = WriteSite(stack);
   uint32_t site = own != 0 ? Enter(stack, mask, end, own) : 0;
   // Whoever grew the mask since may have entered the stack under the new one without seeing this entry.
   const uint64_t larger = __atomic_load_n(&mask_now, __ATOMIC_SEQ_CST);
