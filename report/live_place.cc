@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "interposer/options.h"
 #include "report/output_file.h"
+#include "report/process_info.h"
 
 namespace cadastre {
 namespace {
@@ -50,11 +50,6 @@ std::vector<std::string> PathsLike(const std::string& pattern) {
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
   return paths;
-}
-
-bool IsDirectory(const std::string& path) {
-  struct stat status;
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 // Would the target refuse it?

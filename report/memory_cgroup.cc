@@ -1,6 +1,5 @@
 #include "report/memory_cgroup.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
@@ -35,11 +34,6 @@ uint64_t FieldIn(absl::string_view text, absl::string_view name) {
       return value;
   }
   return 0;
-}
-
-bool IsDirectory(const std::string& path) {
-  struct stat status;
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 bool HasController(absl::string_view list, absl::string_view name) {

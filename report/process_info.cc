@@ -57,6 +57,11 @@ bool IsFile(const std::string& path, uint64_t inode) {
 
 }  // namespace
 
+bool IsDirectory(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 std::string ReadWholeFile(const std::string& path, size_t limit) {
   int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return "";

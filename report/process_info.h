@@ -32,6 +32,7 @@ uint64_t PidNamespaceOf(pid_t pid);   // inode of ns/pid; 0 = not known
 std::vector<std::string> MappedFilesOf(pid_t pid);  // paths, each once
 int ImagesOf(pid_t pid, const char* name);        // how often a file of that name is mapped from its beginning: loaded
 bool MapsFileNamed(pid_t pid, const char* part);  // some mapping's path contains `part`
+bool IsDirectory(const std::string& path);        // or a link to one
 std::string ReadWholeFile(const std::string& path, size_t limit = 16 << 20);  // "" if it cannot be read
 
 // The value behind "Name:" in the text of /proc/PID/status; empty = not there.

@@ -408,9 +408,8 @@ class Judge {
     }
     // A slope that is hardly there: a curve that comes to its end in a way of its own looks so.
     const bool weak = std::fabs(slope_change) < kWeakShare * std::fabs(best.change);
-    if (weak && best.change * best.slope > 0) {
-      if (std::fabs(best.slope) < kWeakSure * best.sure * best.slope_error) return NotYet(best.change + slope_change);
-    }
+    if (weak && best.change * best.slope > 0 && std::fabs(best.slope) < kWeakSure * best.sure * best.slope_error)
+      return NotYet(best.change + slope_change);
     // Back from a start that took more than is needed: that is not a trend either.
     if (best.shape != Shape::kStepLine && weak && best.change * best.slope < 0)
       return Of(GrowthKind::kLevellingOff,

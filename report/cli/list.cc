@@ -11,6 +11,7 @@
 #include "report/format.h"
 #include "report/json_writer.h"
 #include "report/live_place.h"
+#include "report/process_info.h"
 #include "report/runtime_facts.h"
 #include "report/saved_profiles.h"
 
@@ -20,11 +21,6 @@ namespace {
 struct ListCommand {
   std::string where, format = "text";
 };
-
-bool IsDirectory(const std::string& path) {
-  struct stat status;
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
 
 // Bytes on disk: a live profile is mostly holes.
 uint64_t UsedBytes(const std::string& path) {
