@@ -8,7 +8,6 @@ where both are over the bound: 1.15 for the pair, 1.03 for the JVM's start in us
 """
 import argparse
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -20,6 +19,7 @@ for folder in ("../support", "../preload"):
     sys.path.insert(0, os.path.join(here, folder))
 import programs  # noqa: E402
 import target  # noqa: E402
+import ways  # noqa: E402
 
 
 def pair(command, environment):
@@ -27,11 +27,8 @@ def pair(command, environment):
 
 
 def start_of_jvm(command, environment):
-    """Processor seconds of its whole life: on a busy machine the clock on the wall says little."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, env=environment, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    """Processor seconds of its whole life."""
+    return ways.processor_seconds(lambda: subprocess.run(command, env=environment, check=True, capture_output=True))[1]
 
 
 def main():

@@ -10,7 +10,6 @@ children included), which a busy machine blurs less. Exit status 1 where a progr
 import argparse
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -101,11 +100,11 @@ def all_programs(args, scratch):
 def run(program, way, scratch):
     """{figure: value}; ends the benchmark where the program fails."""
     environment = {**ways.target.clean_environment(), **program.environment, **way.environment}
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    begin = time.monotonic()
     with open(program.stdin or "/dev/null", "rb") as stdin:
-        done = subprocess.run(way.command(program.command), env=environment, stdin=stdin, capture_output=True, text=True, check=False,
-                              timeout=900)
-    seconds, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+        done, of_processor = ways.processor_seconds(lambda: subprocess.run(
+            way.command(program.command), env=environment, stdin=stdin, capture_output=True, text=True, check=False, timeout=900))
+    seconds = time.monotonic() - begin
     if done.returncode != 0:
         scratch.empty()
         said = (done.stdout + done.stderr).strip().splitlines()
@@ -113,8 +112,7 @@ def run(program, way, scratch):
         if way.is_peer:
             return {}
         sys.exit(1)
-    figures = {f"{program.name}: s": seconds,
-               f"{program.name}: processor s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}
+    figures = {f"{program.name}: s": seconds, f"{program.name}: processor s": of_processor}
     if program.figures:
         figures = {f"{program.name}: {unit}": float(re.search(pattern, done.stdout.strip()).group(1)) for unit, pattern in program.figures}
     left = scratch.empty()
