@@ -1,40 +1,45 @@
 #include "interposer/interned_strings.h"
 
+#include <string.h>
+
+#include "interposer/growing_index.h"
 #include "interposer/profile_file.h"
-#include "interposer/word_cache.h"
 
 namespace cadastre {
 namespace {
 
-WordCache g_strings;  // hash of the text -> its string
+GrowingIndex g_index;
+constexpr uint64_t kUsualUnits = 4;  // of a string: header and 17 to 24 bytes; most names are longer
 
-// FNV-1a, mixed with the length; neither 0 nor ~0, which are no keys.
+// FNV-1a, its bits mixed: the index uses both ends.
 uint64_t HashText(const char* text, size_t length) {
   uint64_t hash = 0xcbf29ce484222325ull;
   for (size_t i = 0; i < length; i++) hash = (hash ^ static_cast<uint8_t>(text[i])) * 0x100000001b3ull;
-  hash = (hash ^ (length * 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;
   hash ^= hash >> 32;
-  return hash == 0 || hash == ~0ull ? 1 : hash;
+  hash *= 0xff51afd7ed558ccdull;
+  return hash ^ (hash >> 33);
 }
 
-uint32_t Find(uint64_t hash) {
-  CachedWords words;
-  return g_strings.Find(hash, &words) ? static_cast<uint32_t>(words.first) : 0;
-}
+struct HasText {
+  const char* text;
+  size_t length;
+  bool operator()(uint32_t string) const {
+    const auto* header = reinterpret_cast<const format::StringHeader*>(g_profile.strings + string);
+    return header->length == length && memcmp(header + 1, text, length) == 0;
+  }
+};
 
 }  // namespace
 
-uint32_t FindInternedString(const char* text, size_t length) { return Find(HashText(text, length)); }
+bool InternedStringsInit(uint64_t string_units) { return g_index.Init(string_units / kUsualUnits); }
+
+uint32_t FindInternedString(const char* text, size_t length) {
+  return g_index.Find(HashText(text, length), HasText{text, length});
+}
 
 uint32_t InternString(const char* text, size_t length) {
-  const uint64_t hash = HashText(text, length);
-  if (const uint32_t known = Find(hash); known != 0) return known;
-  const uint32_t string = ProfileAddString(text, length);
-  if (string == 0) return 0;
-  // Another thread may have brought the same text meanwhile: one of the two strings is used by both.
-  if (Find(hash) == 0) g_strings.Insert(hash, {string, 0, 0});
-  const uint32_t agreed = Find(hash);
-  return agreed != 0 ? agreed : string;
+  return g_index.FindOrAdd(HashText(text, length), HasText{text, length},
+                           [&] { return ProfileAddString(text, length); });
 }
 
 }  // namespace cadastre

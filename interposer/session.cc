@@ -10,6 +10,7 @@
 
 #include "interposer/decimal.h"
 #include "interposer/elf_lookup.h"
+#include "interposer/interned_strings.h"
 #include "interposer/jvm/jvm.h"
 #include "interposer/library_map.h"
 #include "interposer/live_table.h"
@@ -252,8 +253,8 @@ void FillHeader(Header* header) {
 
 bool OpenTables() {
   return LiveTableInit(g_profile.live_capacity) && SiteTableInit(g_profile.site_capacity) &&
-         ThreadTableInit(g_profile.thread_capacity) && MappingMapInit(g_profile.mapping_capacity) &&
-         RecorderInit(g_profile.buffer_capacity);
+         InternedStringsInit(g_profile.string_units) && ThreadTableInit(g_profile.thread_capacity) &&
+         MappingMapInit(g_profile.mapping_capacity) && RecorderInit(g_profile.buffer_capacity);
 }
 
 void ChildAfterFork() {

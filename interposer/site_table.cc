@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "interposer/private_memory.h"
+#include "interposer/growing_index.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
 
@@ -11,13 +11,7 @@ namespace {
 
 using format::SiteRecord;
 
-// Entry: hash in the upper half, site index in the lower; 0 = empty (site 0 is not used). A stack's chain begins at its
-// hash under a mask that is one page at first and grows by four with the sites, so that a short-lived process touches
-// few pages of the index; what was entered under a smaller mask is found there and entered again under the new one.
-uint64_t* index_entries;
-uint64_t index_mask;
-uint64_t mask_now;
-constexpr uint64_t kFirstMask = 4096 / sizeof(uint64_t) - 1;
+GrowingIndex sites_by_hash;
 uint32_t next_site = format::kSiteOverflow + 1;
 uint64_t next_frame = 0;
 
@@ -48,7 +42,6 @@ struct Stack {
   const uint64_t* frames;
   uint32_t count, kind, flags;
   uint64_t hash;
-  uint64_t tag() const { return hash & 0xffffffff00000000ull; }
 };
 
 bool Equals(const SiteRecord& site, const Stack& stack) {
@@ -84,48 +77,6 @@ uint32_t WriteSite(const Stack& stack) {
   return site;
 }
 
-// The masks are 2^9 - 1 times powers of four, and the whole index.
-uint64_t LargestStepBelow(uint64_t mask) {
-  uint64_t step = kFirstMask;
-  while (step * 4 + 3 < mask) step = step * 4 + 3;
-  return step;
-}
-
-// At most half full.
-void GrowMask(uint32_t sites) {
-  uint64_t mask = __atomic_load_n(&mask_now, __ATOMIC_RELAXED);
-  if (2ull * sites <= mask || mask >= index_mask) return;
-  const uint64_t larger = mask * 4 + 3 < index_mask ? mask * 4 + 3 : index_mask;
-  __atomic_compare_exchange_n(&mask_now, &mask, larger, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-}
-
-// The site, or 0 and where the chain ends (nullptr: it does not).
-uint32_t FindInChain(const Stack& stack, uint64_t mask, uint64_t** end) {
-  *end = nullptr;
-  for (uint64_t probe = 0; probe <= index_mask; probe++) {
-    uint64_t* slot = &index_entries[((stack.hash & mask) + probe) & index_mask];
-    const uint64_t entry = __atomic_load_n(slot, __ATOMIC_SEQ_CST);
-    if (entry == 0) {
-      *end = slot;
-      return 0;
-    }
-    const auto site = static_cast<uint32_t>(entry);
-    if ((entry & 0xffffffff00000000ull) == stack.tag() && Equals(g_profile.sites[site], stack)) return site;
-  }
-  return 0;
-}
-
-// Enters `site` at the end of its chain, unless the stack has been entered meanwhile: then that site. 0: no room.
-uint32_t Enter(const Stack& stack, uint64_t mask, uint64_t* slot, uint32_t site) {
-  while (slot != nullptr) {
-    uint64_t empty = 0;
-    if (__atomic_compare_exchange_n(slot, &empty, stack.tag() | site, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-      return site;
-    if (const uint32_t other = FindInChain(stack, mask, &slot); other != 0) return other;
-  }
-  return 0;
-}
-
 uint32_t Overflow() {
   __atomic_fetch_add(&g_profile.header->counters.sites_overflowed, 1, __ATOMIC_RELAXED);
   return format::kSiteOverflow;
@@ -145,41 +96,20 @@ void KeepPeakValue(SiteRecord* site) {
 }  // namespace
 
 bool SiteTableInit(uint32_t capacity) {
-  uint64_t entries = 1024;
-  while (entries < static_cast<uint64_t>(capacity) * 2) entries *= 2;
-  index_entries = ReserveMemory<uint64_t>(entries * sizeof(uint64_t));
-  if (index_entries == nullptr) return false;
-  index_mask = entries - 1;
-  mask_now = kFirstMask < index_mask ? kFirstMask : index_mask;
-  if (!ProfileEnsure(&g_profile.sites[format::kSiteOverflow], sizeof(SiteRecord))) return false;
+  if (!sites_by_hash.Init(capacity) || !ProfileEnsure(&g_profile.sites[format::kSiteOverflow], sizeof(SiteRecord)))
+    return false;
   g_profile.sites[format::kSiteOverflow].state = format::kReady;
   return true;
 }
 
 uint32_t SiteIntern(const uint64_t* frames, uint32_t frame_count, uint32_t kind, uint32_t flags) {
   const Stack stack = {frames, frame_count, kind, flags, HashFrames(frames, frame_count, kind, flags)};
-  const uint64_t mask = __atomic_load_n(&mask_now, __ATOMIC_SEQ_CST);
-  uint64_t* end;
-  if (const uint32_t site = FindInChain(stack, mask, &end); site != 0) return site;
-  for (uint64_t smaller = mask; smaller > kFirstMask;) {
-    smaller = LargestStepBelow(smaller);
-    uint64_t* unused;
-    const uint32_t site = FindInChain(stack, smaller, &unused);
-    if (site == 0) continue;
-    (void)Enter(stack, mask, end, site);
-    return site;
-  }
-  const uint32_t own = WriteSite(stack);
-  uint32_t site = own != 0 ? Enter(stack, mask, end, own) : 0;
-  // Whoever grew the mask since may have entered the stack under the new one without seeing this entry.
-  const uint64_t larger = __atomic_load_n(&mask_now, __ATOMIC_SEQ_CST);
-  if (site == own && site != 0 && larger != mask) {
-    if (const uint32_t other = FindInChain(stack, larger, &end); other != 0) site = other;
-  }
+  uint32_t own = 0;
+  const uint32_t site = sites_by_hash.FindOrAdd(
+      stack.hash, [&](uint32_t other) { return Equals(g_profile.sites[other], stack); },
+      [&] { return own = WriteSite(stack); });
   if (own != 0 && site != own) __atomic_store_n(&g_profile.sites[own].state, format::kFree, __ATOMIC_RELEASE);
-  if (site == 0) return Overflow();
-  GrowMask(own);
-  return site;
+  return site != 0 ? site : Overflow();
 }
 
 void SiteNoteThread(uint32_t site, uint32_t thread) {

@@ -1,8 +1,7 @@
 // The site table: distinct stacks, interned. A site is written once into the profile and then only its counters move.
 //
-// Private index: open addressing over {hash, site}, filled by compare-and-swap; entries are never removed. Two threads
-// that bring the same new stack at the same time end up with the same site (the loser's record is given up, state 0).
-// Thread- and signal-safety: lock-free.
+// Found through a GrowingIndex. Two threads that bring the same new stack at the same time end up with the same site
+// (the loser's record is given up, state 0). Thread- and signal-safety: lock-free.
 #ifndef CADASTRE_INTERPOSER_SITE_TABLE_H_
 #define CADASTRE_INTERPOSER_SITE_TABLE_H_
 

@@ -4,6 +4,7 @@
 
 #include "interposer/private_memory.h"
 #include "interposer/raw_syscall.h"
+#include "interposer/thread_buffer.h"
 
 namespace cadastre {
 namespace {
@@ -13,6 +14,7 @@ constexpr uint64_t kMostEntries = 1 << 17;
 
 // One thread at a time; the others go on with the table they have.
 void WordCache::Grow(Table* old_table) {
+  if (IsSandboxed()) return;  // a system call might be punished
   if (growing_.exchange(true, std::memory_order_acquire)) return;
   if (table_.load(std::memory_order_relaxed) == old_table) {
     uint64_t entries = old_table == nullptr ? kFirstEntries : 2 * old_table->capacity;

@@ -18,6 +18,7 @@
 #include "report/process_info.h"
 #include "report/profile_copy.h"
 #include "report/profile_path.h"
+#include "report/snapshot_label.h"
 
 namespace cadastre {
 namespace {

@@ -16,7 +16,6 @@
 #include "report/clock.h"
 #include "report/output_file.h"
 #include "report/process_info.h"
-#include "report/profile_path.h"
 #include "symbolizer/process_block.h"
 
 namespace cadastre {
@@ -398,20 +397,6 @@ absl::Status CopyProfile(const std::string& from, const std::string& to, const C
   absl::Status status = CopyProfile(descriptor, from, to, options);
   close(descriptor);
   return status;
-}
-
-absl::Status CheckLabel(const std::string& label) {
-  constexpr char kAllowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-  if (label.empty() || label.size() > 63 || label.find_first_not_of(kAllowed) != std::string::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("label \"", label, "\": use 1 to 63 letters, digits, dots, underscores and hyphens"));
-  }
-  if (label == "last" || label == "peak" || ParseDurationSeconds(label).has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("label \"", label, "\" already means something: P@last is the newest snapshot, P@peak the one at ",
-                     "the peak, P@2h the one at that uptime"));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace cadastre

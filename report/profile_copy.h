@@ -48,9 +48,6 @@ absl::Status CopyProfile(const std::string& from, const std::string& to, const C
 absl::Status CopyProfile(int from_descriptor, const std::string& from_name, const std::string& to,
                          const CopyOptions& options);
 
-// [A-Za-z0-9._-]{1,63}, but not "last" (it means the newest) and nothing that reads as an uptime ("2h").
-absl::Status CheckLabel(const std::string& label);
-
 }  // namespace cadastre
 
 #endif  // CADASTRE_REPORT_PROFILE_COPY_H_

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "interposer/options.h"
 #include "report/profile_path.h"
+#include "report/snapshot_label.h"
 
 namespace cadastre {
 namespace {
@@ -99,7 +100,8 @@ const SnapshotPlan::Threshold* SnapshotPlan::ThresholdDue(const MemoryUse& memor
 std::vector<DueSnapshot> SnapshotPlan::Next(const Observation& seen) {
   std::vector<DueSnapshot> due;
   // The one that may be the last comes first.
-  if (const Threshold* threshold = ThresholdDue(seen.memory)) due.push_back({absl::StrCat("at-", threshold->percent)});
+  if (const Threshold* threshold = ThresholdDue(seen.memory))
+    due.push_back({absl::StrCat(kThresholdPrefix, threshold->percent)});
   if (PeakIsDue(seen)) due.push_back({"peak"});
   if (PeriodicIsDue(seen.now_s)) {
     const absl::Time time = absl::FromUnixNanos(static_cast<int64_t>(seen.realtime_ns));

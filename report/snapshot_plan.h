@@ -47,8 +47,6 @@ struct DueSnapshot {
   bool is_periodic = false;
 };
 
-inline constexpr char kPeriodicPrefix[] = "every-";
-
 class SnapshotPlan {
  public:
   explicit SnapshotPlan(const WatchSettings& settings);

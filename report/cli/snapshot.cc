@@ -6,6 +6,7 @@
 #include "report/cli/command.h"
 #include "report/process_info.h"
 #include "report/profile_copy.h"
+#include "report/snapshot_label.h"
 #include "report/text_table.h"
 
 namespace cadastre {

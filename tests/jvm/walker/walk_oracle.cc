@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "interposer/elf_lookup.h"
+#include "interposer/interned_strings.h"
 #include "interposer/jvm/code_cache.h"
 #include "interposer/jvm/frozen_stack.h"
 #include "interposer/jvm/java_thread.h"
@@ -339,6 +340,7 @@ __attribute__((constructor)) void Start() {
   g_profile.string_units = 8 << 20;
   g_profile.strings = static_cast<uint64_t*>(calloc(g_profile.string_units, 8));
   g_profile.header = &header;
+  InternedStringsInit(g_profile.string_units);
   LibraryMapInit();
   StackCaptureInit();
   t_inside = 0;

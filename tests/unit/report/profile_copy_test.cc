@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "report/live_file.h"
+#include "report/snapshot_label.h"
 #include "symbolizer/profile.h"
 #include "tests/support/catch.h"
 #include "tests/support/profile_builder.h"
@@ -197,8 +198,8 @@ TEST_CASE("A copy under a fast writer holds whole records only, and all that res
 }
 
 TEST_CASE("Labels are names that cannot be mistaken", "[profile_copy]") {
-  for (const char* good : {"before", "a", "10.20", "v2_final-3", "peaks"}) CHECK(CheckLabel(good).ok());
-  for (const char* bad : {"", "a/b", "a b", "@", "last", "peak", "2h", "10m", "a\n"}) {
+  for (const char* good : {"before", "a", "10.20", "v2_final-3", "peaks", "every", "at"}) CHECK(CheckLabel(good).ok());
+  for (const char* bad : {"", "a/b", "a b", "@", "last", "peak", "2h", "10m", "a\n", "every-1", "at-75"}) {
     INFO(bad);
     CHECK_FALSE(CheckLabel(bad).ok());
   }
