@@ -10,6 +10,7 @@
 #include "interposer/sampler.h"
 #include "interposer/session.h"
 #include "interposer/site_table.h"
+#include "interposer/stack_memo.h"
 #include "interposer/thread_buffer.h"
 #include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
@@ -20,6 +21,8 @@ namespace {
 
 // Captured frames before they are interned: not on the target's stack, which may be small.
 uint64_t (*scratch)[kMaxFrames];
+// For each buffer what its thread's last stack was; nullptr: samples are too far apart for that to help.
+StackMemo* memos;
 
 void Count(uint64_t* counter, uint64_t by = 1) { __atomic_fetch_add(counter, by, __ATOMIC_RELAXED); }
 
@@ -35,15 +38,20 @@ uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers, forma
   uint64_t leaf;
   uint64_t* frames = &leaf;
   uint32_t count = 1;
+  StackMemo* memo = nullptr;
   if (thread->buffer != 0) {
     frames = scratch[thread->buffer - 1];
-    count = CaptureStack(registers, OwnStack(thread), frames, kMaxFrames, &flags);
+    if (memos != nullptr) memo = &memos[thread->buffer - 1];
+    count = CaptureStack(registers, OwnStack(thread), frames, kMaxFrames, &flags, memo);
+    if (memo != nullptr && memo->IsSameStack() && memo->site() != 0 && memo->site_kind() == kind) return memo->site();
   } else {
     leaf = CaptureLeaf(registers);
     flags = format::kSiteTruncatedSmallStack;
   }
   if ((flags & format::kSiteTruncatedMask) != 0) Count(&g_profile.header->counters.stacks_truncated);
-  return SiteIntern(frames, count, kind, flags);
+  const uint32_t site = SiteIntern(frames, count, kind, flags);
+  if (memo != nullptr) memo->SetSite(site == format::kSiteOverflow ? 0 : site, kind);  // each overflow is counted
+  return site;
 }
 
 uint32_t ContextOf(ThreadState* thread) {
@@ -106,8 +114,10 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
 
 }  // namespace
 
-bool RecorderInit(uint32_t buffers) {
+bool RecorderInit(uint32_t buffers, uint64_t interval_bytes) {
+  constexpr uint64_t kOftenBytes = 4096;
   scratch = ReserveMemory<uint64_t[kMaxFrames]>(buffers * sizeof(*scratch));
+  if (interval_bytes <= kOftenBytes) memos = ReserveMemory<StackMemo>(buffers * sizeof(StackMemo));
   return scratch != nullptr;
 }
 

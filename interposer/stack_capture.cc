@@ -7,6 +7,7 @@
 #include "interposer/library_map.h"
 #include "interposer/profile_format.h"
 #include "interposer/rule_cache.h"
+#include "interposer/stack_memo.h"
 #include "interposer/stack_memory.h"
 #include "interposer/stack_unwind.h"
 #include "interposer/unwind_rules.h"
@@ -91,9 +92,9 @@ __attribute__((always_inline)) inline CachedRule FindRule(uint64_t pc, bool exac
 
 enum StepResult { kStepped, kStackEnded, kMemoryEnded, kUnknownEnded };
 
-// Applies a rule that needs no more than rsp, rbp and the stack.
+// Applies a rule that needs no more than rsp, rbp and the stack. *rbp_at: where rbp was read, 0 = it is unchanged.
 __attribute__((always_inline)) inline StepResult StepByRule(const CachedRule& rule, StackMemory* memory,
-                                                            StackFrame* frame) {
+                                                            StackFrame* frame, uint64_t* rbp_at) {
   const UnwindKind kind = rule.kind();
   const uint64_t base = kind == kUnwindFromRbp || kind == kUnwindRbpDeref ? frame->rbp : frame->sp;
   uint64_t cfa = base + static_cast<uint64_t>(rule.cfa_offset());
@@ -106,7 +107,8 @@ __attribute__((always_inline)) inline StepResult StepByRule(const CachedRule& ru
   if (__builtin_expect(cfa <= frame->sp, 0) || !memory->Read(cfa - 8, &pc)) return kMemoryEnded;
   if (rule.saved_rbp() != kRbpUnchanged) {
     const uint64_t from = rule.saved_rbp() == kRbpAtCfa ? cfa : frame->rbp;
-    if (!memory->Read(from + static_cast<uint64_t>(rule.rbp_offset()), &rbp)) return kMemoryEnded;
+    *rbp_at = from + static_cast<uint64_t>(rule.rbp_offset());
+    if (!memory->Read(*rbp_at, &rbp)) return kMemoryEnded;
   }
   memory->Ascend(cfa);
   *frame = {pc, cfa, rbp, false};
@@ -116,16 +118,26 @@ __attribute__((always_inline)) inline StepResult StepByRule(const CachedRule& ru
 // Takes all frames that need nothing special: a remembered rule of the two usual kinds, in a library that is known to
 // be there, on memory that is known to be the stack's. Stops in front of the first other one. Everything lives in
 // processor registers, because each frame waits for the one before: pc → place in the cache → rule → CFA → pc. Returns
-// the number of frames taken, all of them recorded.
-__attribute__((always_inline)) inline uint32_t WalkFast(const ConfirmedLibraries& confirmed, StackMemory* memory,
-                                                        StackFrame* frame, uint64_t* frames, uint32_t room) {
+// the number of frames taken, all of them recorded. *met: the rest is as the memo has it.
+template <bool kRemember>
+__attribute__((always_inline)) inline uint32_t WalkFast(ConfirmedLibraries* confirmed, StackMemory* memory,
+                                                        StackFrame* frame, uint64_t* frames, uint32_t room,
+                                                        StackMemo* memo, bool* met) {
   const RuleCacheView cache;
-  const uint64_t last_word = memory->high() - sizeof(uint64_t), confirmed_library = confirmed.last();
+  const uint64_t last_word = memory->high() - sizeof(uint64_t), confirmed_library = confirmed->last();
   uint64_t pc = frame->pc, sp = frame->sp, rbp = frame->rbp;
   if (frame->exact || !cache.is_there() || sp < memory->low()) return 0;
   uint32_t taken = 0;
   CachedRule rule;
-  for (; taken < room && cache.FindFirst(pc, &rule); taken++) {
+  for (; taken < room; taken++) {
+    if constexpr (kRemember) {
+      if (memo->Meets(pc, sp, rbp) &&
+          memo->HoldsFromHere([&](uint32_t library, uint64_t call) { return confirmed->Confirm(library, call); })) {
+        *met = true;
+        break;
+      }
+    }
+    if (!cache.FindFirst(pc, &rule)) break;
     if (__builtin_expect(!rule.is_plainly_permanent() && rule.owner != confirmed_library, 0)) break;
     const bool from_rbp = rule.is_usual_from_rbp();
     if (__builtin_expect(!from_rbp && !rule.is_usual_from_rsp(), 0)) break;
@@ -135,14 +147,17 @@ __attribute__((always_inline)) inline uint32_t WalkFast(const ConfirmedLibraries
     if (__builtin_expect(return_at < sp || return_at > last_word || (cfa & 7) != 0, 0)) break;
     const uint64_t next = StackMemory::LoadChecked(return_at);
     if (__builtin_expect(next == 0, 0)) break;
+    uint64_t rbp_at = 0, next_rbp = rbp;
     if (rule.saved_rbp() == kRbpAtCfa) {
-      const uint64_t at = cfa + static_cast<uint64_t>(rule.rbp_offset());
-      if (__builtin_expect(at < sp || at > last_word || (at & 7) != 0, 0)) break;
-      rbp = StackMemory::LoadChecked(at);
+      rbp_at = cfa + static_cast<uint64_t>(rule.rbp_offset());
+      if (__builtin_expect(rbp_at < sp || rbp_at > last_word || (rbp_at & 7) != 0, 0)) break;
+      next_rbp = StackMemory::LoadChecked(rbp_at);
     }
+    if constexpr (kRemember) memo->Note(pc, sp, rbp, rbp_at, rule);
     frames[taken] = rule.frame;
     pc = next;
     sp = cfa;
+    rbp = next_rbp;
   }
   if (taken != 0) {
     memory->Ascend(sp);
@@ -199,6 +214,85 @@ __attribute__((noinline)) StepResult StepOverJava(StackMemory* memory, StackFram
   return kUnknownEnded;
 }
 
+// The walk from the leaf to the root, or as far as it can be had; *flags says so.
+template <bool kRemember>
+__attribute__((always_inline)) inline void Walk(const EntryRegisters& registers, StackMemory* memory, FrameList* list,
+                                                uint32_t* flags, StackMemo* memo) {
+  StackFrame frame = {registers.pc, registers.sp, registers.rbp, false};
+  ConfirmedLibraries confirmed;
+  JavaWalk java;
+  // Where libunwind begins, and how many steps ago that was.
+  EntryRegisters origin = registers;
+  uint32_t steps = 0, signal_frames = 0, library_steps = 0;
+  for (uint32_t all_steps = 1; all_steps <= kMaxSteps; all_steps++) {
+    bool met = false;
+    const uint32_t taken = WalkFast<kRemember>(&confirmed, memory, &frame, list->frames + list->count,
+                                               list->capacity - list->count, memo, &met);
+    list->count += taken;
+    steps += taken;
+    all_steps += taken;
+    if (kRemember && met && list->count + StackMemo::kMost <= list->capacity) {
+      list->count += memo->Rest(list->frames + list->count);
+      return memo->Keep(true, 0);
+    }
+    const CachedRule rule = FindRule(frame.pc, frame.exact, &confirmed);
+    if (!rule.is_own_code() && !list->Add(rule.frame)) break;
+    steps++;
+    StepResult result = kUnknownEnded;
+    const StackFrame from = frame;
+    uint64_t rbp_at = 0;
+    switch (rule.kind()) {
+      case kUnwindRspDeref:
+      case kUnwindRbpDeref:
+        if constexpr (kRemember) memo->Spoil();
+        [[fallthrough]];
+      case kUnwindFromRsp:
+      case kUnwindFromRbp:
+        result = StepByRule(rule, memory, &frame, &rbp_at);
+        if constexpr (kRemember) memo->Note(from.pc, from.sp, from.rbp, rbp_at, rule);
+        break;
+      case kUnwindEnd:
+        if constexpr (kRemember) {
+          memo->Note(from.pc, from.sp, from.rbp, 0, rule);
+          memo->Keep(false, 0);
+        }
+        return;
+      case kUnwindSignal:
+        if constexpr (kRemember) memo->Spoil();
+        if (++signal_frames <= kMaxSignalFrames) result = StepOverSignal(memory, &frame);
+        break;
+      case kUnwindByLibrary:
+        if constexpr (kRemember) memo->Spoil();
+        if (++library_steps <= kMaxLibrarySteps) result = StepByLibrary(origin, steps, memory, &frame);
+        break;
+      case kUnwindJava:
+        if constexpr (kRemember) memo->Spoil();
+        result = StepOverJava(memory, &frame, list, &java, flags);
+        if (result == kStackEnded) return;
+        origin = {frame.pc, frame.sp, frame.rbp, 0, 0, 0, 0, 0};
+        steps = 0;
+        break;
+      case kUnwindNoTable:
+        // An entry point without unwind tables is the stack's end all the same: nothing is missing.
+        if (memory->IsAtTop(frame.sp)) return;
+        break;
+    }
+    if (__builtin_expect(result == kStepped, 1)) continue;
+    if (result == kStackEnded) {
+      if constexpr (kRemember) memo->Keep(false, frame.sp);
+      return;
+    }
+    if (SkipToJavaFrames(memory, &frame, &java)) {
+      if constexpr (kRemember) memo->Spoil();
+      *flags |= format::kSiteSkippedNative;
+      continue;
+    }
+    *flags |= result == kMemoryEnded ? format::kSiteTruncatedMemory : format::kSiteTruncatedUnknownPc;
+    return;
+  }
+  *flags |= format::kSiteTruncatedDepth;
+}
+
 }  // namespace
 
 uint64_t CaptureLeaf(const EntryRegisters& registers) {
@@ -207,67 +301,23 @@ uint64_t CaptureLeaf(const EntryRegisters& registers) {
 }
 
 uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames, uint32_t capacity,
-                      uint32_t* flags) {
+                      uint32_t* flags, StackMemo* memo) {
   *flags = 0;
   if (capacity == 0) return 0;
   StackMemory memory;
   if (!memory.Start(registers.sp, bounds)) {
+    if (memo != nullptr) memo->Forget();
     *flags = format::kSiteTruncatedSmallStack;
     frames[0] = CaptureLeaf(registers);
     return 1;
   }
-  StackFrame frame = {registers.pc, registers.sp, registers.rbp, false};
-  ConfirmedLibraries confirmed;
   FrameList list = {frames, 0, capacity};
-  JavaWalk java;
-  // Where libunwind begins, and how many steps ago that was.
-  EntryRegisters origin = registers;
-  uint32_t steps = 0, signal_frames = 0, library_steps = 0;
-  for (uint32_t all_steps = 1; all_steps <= kMaxSteps; all_steps++) {
-    const uint32_t taken = WalkFast(confirmed, &memory, &frame, frames + list.count, capacity - list.count);
-    list.count += taken;
-    steps += taken;
-    all_steps += taken;
-    const CachedRule rule = FindRule(frame.pc, frame.exact, &confirmed);
-    if (!rule.is_own_code() && !list.Add(rule.frame)) break;
-    steps++;
-    StepResult result = kUnknownEnded;
-    switch (rule.kind()) {
-      case kUnwindFromRsp:
-      case kUnwindFromRbp:
-      case kUnwindRspDeref:
-      case kUnwindRbpDeref:
-        result = StepByRule(rule, &memory, &frame);
-        break;
-      case kUnwindEnd:
-        return list.count;
-      case kUnwindSignal:
-        if (++signal_frames <= kMaxSignalFrames) result = StepOverSignal(&memory, &frame);
-        break;
-      case kUnwindByLibrary:
-        if (++library_steps <= kMaxLibrarySteps) result = StepByLibrary(origin, steps, &memory, &frame);
-        break;
-      case kUnwindJava:
-        result = StepOverJava(&memory, &frame, &list, &java, flags);
-        if (result == kStackEnded) return list.count;
-        origin = {frame.pc, frame.sp, frame.rbp, 0, 0, 0, 0, 0};
-        steps = 0;
-        break;
-      case kUnwindNoTable:
-        // An entry point without unwind tables is the stack's end all the same: nothing is missing.
-        if (memory.IsAtTop(frame.sp)) return list.count;
-        break;
-    }
-    if (__builtin_expect(result == kStepped, 1)) continue;
-    if (result == kStackEnded) return list.count;
-    if (SkipToJavaFrames(&memory, &frame, &java)) {
-      *flags |= format::kSiteSkippedNative;
-      continue;
-    }
-    *flags |= result == kMemoryEnded ? format::kSiteTruncatedMemory : format::kSiteTruncatedUnknownPc;
-    return list.count;
+  if (memo == nullptr) {
+    Walk<false>(registers, &memory, &list, flags, nullptr);
+  } else {
+    memo->Begin(memory.is_probing() ? 0 : memory.high());
+    Walk<true>(registers, &memory, &list, flags, memo);
   }
-  *flags |= format::kSiteTruncatedDepth;
   return list.count;
 }
 

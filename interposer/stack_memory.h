@@ -58,6 +58,9 @@ class StackMemory {
   // pushed an argument or two (crt1's _start: 16 bytes below where the kernel set sp; the loader's _dl_start_user: 0).
   bool IsAtTop(uint64_t sp) const { return !probing_ && sp <= high_ && high_ - sp <= kEntryBytes; }
 
+  // The stack is not the thread's own, or its bounds are not known.
+  bool is_probing() const { return probing_; }
+
   // What Read may touch without asking anybody: [low, high).
   uint64_t low() const { return low_; }
   uint64_t high() const { return high_; }

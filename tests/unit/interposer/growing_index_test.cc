@@ -114,6 +114,7 @@ TEST_CASE("A new record costs the same when there are many", "[growing_index]") 
     if (part < 5) first = std::max(first, seconds);
     if (part + 10 >= kParts) last = std::min(last, seconds);
   }
-  CHECK(last < first * 8);  // five more levels to look at; chains that run into each other cost hundreds of times as much
+  CHECK(last <
+        first * 8);  // five more levels to look at; chains that run into each other cost hundreds of times as much
 }
 #endif

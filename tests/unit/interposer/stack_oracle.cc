@@ -10,6 +10,7 @@
 
 #include "interposer/library_map.h"
 #include "interposer/profile_format.h"
+#include "interposer/stack_memo.h"
 #include "interposer/stack_unwind.h"
 
 using cadastre::EntryRegisters;
@@ -60,6 +61,7 @@ constexpr int kShownDifferences = 5;
 std::atomic<int> g_shown{0};
 
 __thread StackBounds t_stack __attribute__((tls_model("initial-exec")));
+__thread cadastre::StackMemo t_memo __attribute__((tls_model("initial-exec")));
 __thread int t_busy __attribute__((tls_model("initial-exec")));
 
 std::atomic<void (*)(const EntryRegisters*)> g_probe{nullptr};
@@ -145,12 +147,17 @@ extern "C" void ProbeRegisters(const EntryRegisters* registers) {
   uint64_t frames[cadastre::kMaxFrames];
   uint32_t flags = 0;
   uint32_t count = cadastre::CaptureStack(*registers, t_stack, frames, cadastre::kMaxFrames, &flags);
+  uint64_t frames_again[cadastre::kMaxFrames];
+  uint32_t flags_again = 0;
+  const uint32_t count_again =
+      cadastre::CaptureStack(*registers, t_stack, frames_again, cadastre::kMaxFrames, &flags_again, &t_memo);
   Walked walked;
   WalkSlowly(*registers, &walked);
   // Where there is no unwind table libunwind guesses on by frame pointer; we end the stack there, marked. All before it
   // must be equal.
   const bool cut = (flags & format::kSiteTruncatedUnknownPc) != 0 && count < walked.count;
-  bool equal = count == walked.count || cut;
+  bool equal = (count == walked.count || cut) && count_again == count && flags_again == flags &&
+               memcmp(frames_again, frames, count * sizeof(frames[0])) == 0;
   uint32_t exact = 0;
   for (uint32_t i = 0; i < count && equal; i++) {
     equal = frames[i] == FrameWord(walked.pc[i], walked.exact[i]);
@@ -160,6 +167,7 @@ extern "C" void ProbeRegisters(const EntryRegisters* registers) {
   oracle_counts.frames += count;
   oracle_counts.exact_frames += exact;
   if (flags != 0) oracle_counts.cut++;
+  if (t_memo.IsSameStack()) oracle_counts.same++;
   uint64_t deepest = oracle_counts.deepest;
   while (count > deepest && !oracle_counts.deepest.compare_exchange_weak(deepest, count)) {
   }
@@ -196,11 +204,12 @@ void SetProbe(void (*probe)(const EntryRegisters*)) { g_probe = probe; }
 
 void PrintOracleCounts(const char* what) {
   char line[300];
-  int bytes = snprintf(
-      line, sizeof(line),
-      "oracle %s: %lu stacks, %lu different, %lu frames (%lu interrupted), %lu cut, deepest %lu, libunwind %s\n", what,
-      oracle_counts.compared.load(), oracle_counts.different.load(), oracle_counts.frames.load(),
-      oracle_counts.exact_frames.load(), oracle_counts.cut.load(), oracle_counts.deepest.load(),
-      cadastre::StackUnwindAvailable() ? "yes" : "no");
+  int bytes = snprintf(line, sizeof(line),
+                       "oracle %s: %lu stacks, %lu different, %lu the same as before, %lu frames (%lu interrupted), "
+                       "%lu cut, deepest %lu, "
+                       "libunwind %s\n",
+                       what, oracle_counts.compared.load(), oracle_counts.different.load(), oracle_counts.same.load(),
+                       oracle_counts.frames.load(), oracle_counts.exact_frames.load(), oracle_counts.cut.load(),
+                       oracle_counts.deepest.load(), cadastre::StackUnwindAvailable() ? "yes" : "no");
   if (write(2, line, static_cast<size_t>(bytes)) < 0) return;
 }

@@ -1,0 +1,155 @@
+// What one thread's last walk has seen, so that the next one walks only as far as the stack has changed.
+//
+// A rule steps from (pc, sp, rbp) to the caller by reading one or two stack words, nothing else. So where a walk comes to
+// a frame with the pc, sp and rbp of the last walk, and every word that the last walk read from there on still has its
+// value, the rest of the stack is what it was: two loads and comparisons a frame instead of a look-up and a step. The
+// words are read and compared each time; nothing is taken on trust. Code that could have been replaced under its
+// addresses is asked for again (ConfirmedLibraries). Stacks that took more than plain rules (signal frames, libunwind,
+// Java frames), were cut, or lie on memory that must be probed are not remembered.
+//
+// Layout: the remembered frames end at the array's end, root last, so that a walk which met the old stack replaces the
+// frames before the meeting and leaves the rest in place.
+// Zero bytes are a memo that remembers nothing. Thread- and signal-safety: one thread at a time, within the re-entry
+// guard; a walk that never ends (longjmp out of a handler) leaves a memo that remembers nothing.
+#ifndef CADASTRE_INTERPOSER_STACK_MEMO_H_
+#define CADASTRE_INTERPOSER_STACK_MEMO_H_
+
+#include <stdint.h>
+
+#include "interposer/rule_cache.h"
+#include "interposer/stack_memory.h"
+
+namespace cadastre {
+
+class StackMemo {
+ public:
+  static constexpr uint32_t kMost = 96;  // frames; deeper stacks are not remembered
+
+  // A walk begins, on a thread's own stack that ends at `high`; 0 = on another one.
+  void Begin(uint64_t high) {
+    cursor_ = high == high_ && high != 0 && first_from_end_ != 0 ? kMost - first_from_end_ : kMost;
+    former_ = not_before_ = cursor_;
+    fresh_ = 0;
+    first_from_end_ = 0;
+    high_ = high;
+    is_spoilt_ = high == 0;
+    is_same_ = false;
+  }
+
+  // The walk stands before the step from a plain frame. True: the last walk stood here, so Rest may know what follows.
+  __attribute__((always_inline)) bool Meets(uint64_t pc, uint64_t sp, uint64_t rbp) {
+    while (cursor_ < kMost && frames_[cursor_].sp < sp) cursor_++;
+    return cursor_ < kMost && frames_[cursor_].sp == sp && frames_[cursor_].pc == pc && frames_[cursor_].rbp == rbp &&
+           cursor_ >= not_before_;
+  }
+
+  // After Meets: do the words still hold what leads to the root? `confirm(library, pc)` says whether a library that may
+  // be unloaded still lies at pc. False: what has changed lies behind, and is met no more.
+  template <typename Confirm>
+  bool HoldsFromHere(Confirm confirm) {
+    for (uint32_t i = cursor_; i + 1 < kMost; i++) {
+      const Frame& caller = frames_[i + 1];
+      if (StackMemory::LoadChecked(caller.sp - 8) == caller.pc &&
+          (frames_[i].rbp_at == 0 || StackMemory::LoadChecked(frames_[i].rbp_at) == caller.rbp))
+        continue;
+      not_before_ = i + 1;
+      return false;
+    }
+    bool holds = root_sp_ == 0 || StackMemory::LoadChecked(root_sp_ - 8) == 0;
+    for (const Library& library : libraries_) holds = holds && (library.index == 0 || confirm(library.index, library.pc));
+    if (!holds) {
+      not_before_ = kMost;
+      Spoil();
+    }
+    return holds;
+  }
+
+  // The frame words from the meeting to the root. Returns their number, at most kMost.
+  uint32_t Rest(uint64_t* words) const {
+    uint32_t count = 0;
+    for (uint32_t i = cursor_; i < kMost; i++) {
+      if (frames_[i].word != 0) words[count++] = frames_[i].word;
+    }
+    return count;
+  }
+
+  // The last walk met the one before at its first frame: the same stack as a whole.
+  bool IsSameStack() const { return is_same_; }
+
+  // A step by a plain rule has been taken from this frame. word: 0 = not recorded (our own code). rbp_at: where the
+  // caller's rbp was read, 0 = unchanged.
+  __attribute__((always_inline)) void Note(uint64_t pc, uint64_t sp, uint64_t rbp, uint64_t rbp_at,
+                                           const CachedRule& rule) {
+    if (fresh_ < kMost) fresh_frames_[fresh_] = {pc, sp, rbp, rbp_at, rule.is_own_code() ? 0 : rule.frame};
+    fresh_++;
+    if (__builtin_expect(!rule.is_permanent(), 0)) NoteLibrary(rule.library(), pc);
+  }
+
+  // This walk is not of the kind that can be remembered.
+  void Spoil() { is_spoilt_ = true; }
+
+  // The walk has come to its end, root_sp: sp after a last step that read a return address of 0; 0 = the last frame
+  // needs no step. Or it has met the last walk (met): what was remembered from there on stays.
+  void Keep(bool met, uint64_t root_sp) {
+    const uint32_t kept = met ? kMost - cursor_ : 0;
+    if (is_spoilt_ || fresh_ + kept > kMost || fresh_ + kept == 0) return Forget();
+    if (!met) root_sp_ = root_sp;
+    is_same_ = met && fresh_ == 0 && cursor_ == former_;
+    Frame* to = &frames_[kMost - kept - fresh_];
+    for (uint32_t i = 0; i < fresh_; i++) to[i] = fresh_frames_[i];
+    asm volatile("" ::: "memory");
+    first_from_end_ = fresh_ + kept;
+  }
+
+  void Forget() {
+    for (Library& library : libraries_) library = {0, 0};
+    first_from_end_ = 0;
+    site_ = 0;
+    is_same_ = false;
+  }
+
+  // The site of the stack as a whole, for a caller who has it; 0 = not known.
+  uint32_t site() const { return site_; }
+  uint32_t site_kind() const { return site_kind_; }
+  void SetSite(uint32_t site, uint32_t kind) {
+    site_ = first_from_end_ != 0 ? site : 0;
+    site_kind_ = kind;
+  }
+
+ private:
+  struct Frame {
+    uint64_t pc, sp, rbp, rbp_at, word;
+  };
+  struct Library {
+    uint32_t index;
+    uint64_t pc;
+  };
+  static constexpr uint32_t kLibraries = 6;
+
+  // Those of frames that have gone stay: to ask once too often is no mistake.
+  void NoteLibrary(uint32_t index, uint64_t pc) {
+    for (Library& library : libraries_) {
+      if (library.index == index) return;
+      if (library.index != 0) continue;
+      library = {index, pc - 1};  // what is looked up is the call
+      return;
+    }
+    Spoil();
+  }
+
+  uint64_t high_;             // of the stack that frames_ lie on
+  uint64_t root_sp_;          // see Keep
+  uint32_t first_from_end_;   // frames remembered; 0 = none
+  uint32_t former_, cursor_;  // this walk: where the remembered frames begin, and the first that it has not passed
+  uint32_t not_before_;       // frames before this one lead to words that have changed
+  uint32_t fresh_;            // frames noted by this walk
+  uint32_t site_, site_kind_;
+  bool is_spoilt_, is_same_;
+  Library libraries_[kLibraries];  // that the remembered frames lie in and that may be unloaded
+  Frame fresh_frames_[kMost];
+  Frame frames_[kMost];
+};
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_INTERPOSER_STACK_MEMO_H_
