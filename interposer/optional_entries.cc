@@ -128,9 +128,9 @@ void ProbeOperators() {
     if (entry->real == nullptr || !IsOperator(*entry) || entry->shape.action != EntryAction::kAllocate) continue;
     const bool aligned = strstr(entry->name, "align_val_t") != nullptr;
     thread->countdown = 0;  // "not drawn": whatever hook is reached takes its slow path and leaves its mark
-    thread->own_work_seen = 0;
+    thread->notes &= static_cast<uint8_t>(~kSawOwnWork);
     const uint64_t block = entry->real(kBytes, aligned ? kAlignment : tag, tag, 0, 0, 0);
-    entry->is_counted_inside = thread->own_work_seen;
+    entry->is_counted_inside = (thread->notes & kSawOwnWork) != 0;
     if (const OptionalEntry* release = DeleteOf(*entry, aligned)) {
       release->real(block, kAlignment, 0, 0, 0, 0);
     } else {

@@ -231,6 +231,7 @@ void StopClocks() {
 }
 
 uint64_t MonotonicNow() { return Now(CLOCK_MONOTONIC); }
+uint64_t MonotonicNowRoughly() { return Now(CLOCK_MONOTONIC_COARSE); }
 uint64_t RealtimeNow() { return Now(CLOCK_REALTIME); }
 
 void MakeProfileName(const ProcessFacts& facts, uint32_t pid, char* out, size_t capacity) {

@@ -33,6 +33,9 @@ struct ProcessFacts {
 void ReadProcessFacts(ProcessFacts* facts);
 
 uint64_t MonotonicNow();
+// As of the kernel's last tick, up to 10 ms ago; does not read the processor's counter, which is slow in many virtual
+// machines.
+uint64_t MonotonicNowRoughly();
 uint64_t RealtimeNow();
 
 // From here on both stand still: the time-stamp counter that they read may not be read any more.

@@ -183,8 +183,8 @@ struct SiteRecord {
   uint64_t peak_epoch;
   int64_t own_peak_bytes;  // the highest live_bytes this site ever had, whenever that was
   uint32_t first_thread;   // ThreadRecord of the first sample; 0 = not known
-  // Sampled blocks of this site that were freed, and of those how many by threads that only carry out what the garbage
-  // collector found (ThreadWork::kThreadWorkReaper).
+  // Where there is a JVM: sampled blocks of this site that were freed, and of those how many by threads that only carry
+  // out what the garbage collector found (ThreadWork::kThreadWorkReaper).
   uint32_t frees;
   uint32_t frees_by_reaper;
   uint32_t reserved;
@@ -226,9 +226,10 @@ enum ThreadFlags : uint32_t { kThreadEnded = 1 };
 
 // ---- Thread buffers -----------------------------------------------------------------------------
 // A ring of commutative deltas, one producer. Pending = deltas [tail, head). Written: delta, then head. Applied by the
-// owner: for each delta and each of its 4 counters: redo = {tail, field, old, new}; CAS(site.field, old -> new); then
-// tail+1. A reader that finds redo.armed == 1 and redo.tail == tail knows: fields below redo.field are applied; field
-// redo.field is applied if the site's value differs from redo.old_value; the others are still to be added.
+// owner: for each run of deltas of one site and each of their 4 counters: redo = {tail, run, field, old, new};
+// CAS(site.field, old -> new); then tail+run. A reader that finds redo.armed == 1 and redo.tail == tail knows of the
+// redo.run deltas from there: fields below redo.field are applied; field redo.field is applied if the site's value
+// differs from redo.old_value; the others are still to be added.
 struct Delta {
   uint32_t site;
   uint32_t samples;
@@ -249,8 +250,8 @@ enum DeltaField : uint32_t {
 struct Redo {
   uint32_t armed;
   uint32_t tail;
-  uint32_t field;  // DeltaField
-  uint32_t reserved;
+  uint32_t field;      // DeltaField
+  uint32_t run;        // deltas; 0 (before runs were) means 1
   uint64_t old_value;  // bit pattern of the counter before
   uint64_t new_value;  // and after
 };

@@ -67,25 +67,35 @@ void NoteTime(uint64_t now_ns) {
     __atomic_store_n(last, now_ns, __ATOMIC_RELAXED);
 }
 
+// A counter that this thread alone adds to: no other processor may come between, and no signal handler of the thread
+// either, for it is one instruction.
+void CountOwn(uint64_t* counter, uint64_t by) { asm volatile("addq %1, %0" : "+m"(*counter) : "er"(by) : "cc"); }
+
 uint32_t BufferOf(const ThreadState* thread) { return thread == nullptr ? 0 : thread->buffer; }
 
-// The thread's own counter; one for all who have no buffer.
-uint64_t* CounterOf(const ThreadState* thread, uint64_t format::BufferRecord::*own,
-                    uint64_t format::Counters::*shared) {
-  const uint32_t buffer = BufferOf(thread);
-  return buffer == 0 ? &(g_profile.header->counters.*shared) : &(g_profile.buffers[buffer - 1].*own);
+// In the thread's own counter, or in one for all who have no buffer.
+void CountFor(const ThreadState* thread, uint64_t format::BufferRecord::*own, uint64_t format::Counters::*shared,
+              int by = 1) {
+  const auto more = static_cast<uint64_t>(static_cast<int64_t>(by));
+  if (const uint32_t buffer = BufferOf(thread); buffer != 0) {
+    CountOwn(&(g_profile.buffers[buffer - 1].*own), more);
+  } else {
+    Count(&(g_profile.header->counters.*shared), more);
+  }
 }
-uint64_t* SamplesOf(const ThreadState* thread) {
-  return CounterOf(thread, &format::BufferRecord::samples, &format::Counters::samples);
+void CountFrees(const ThreadState* thread, int by) {
+  CountFor(thread, &format::BufferRecord::frees, &format::Counters::frees, by);
 }
-uint64_t* FreesOf(const ThreadState* thread) {
-  return CounterOf(thread, &format::BufferRecord::frees, &format::Counters::frees);
+
+// Who frees is asked only where a garbage collector may be behind it.
+void CountReaped(ThreadState* thread, uint32_t site, int by) {
+  if (JvmIsReady()) SiteFreed(site, thread != nullptr && ThreadIsReaper(thread), by);
 }
 
 void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t weight,
                   const EntryRegisters& registers) {
   format::Counters* counters = &g_profile.header->counters;
-  const uint64_t now = SessionNow();
+  const uint64_t now = SessionSampleTime();
   ThreadRecordKeep(thread, now);
   BufferPrepare(thread);
   const uint32_t site = CaptureSite(thread, registers, format::kSiteMalloc);
@@ -101,7 +111,7 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
   }
   if (inserted) {
     SiteLiveAdded(site, weight, now);
-    Count(SamplesOf(thread));
+    CountFor(thread, &format::BufferRecord::samples, &format::Counters::samples);
   } else {
     Count(&counters->dropped_live_full);
     Count(&counters->dropped_weight_bytes, weight);
@@ -114,10 +124,9 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
 
 }  // namespace
 
-bool RecorderInit(uint32_t buffers, uint64_t interval_bytes) {
-  constexpr uint64_t kOftenBytes = 4096;
+bool RecorderInit(uint32_t buffers) {
   scratch = ReserveMemory<uint64_t[kMaxFrames]>(buffers * sizeof(*scratch));
-  if (interval_bytes <= kOftenBytes) memos = ReserveMemory<StackMemo>(buffers * sizeof(StackMemo));
+  if (SessionSamplesAreFrequent()) memos = ReserveMemory<StackMemo>(buffers * sizeof(StackMemo));
   return scratch != nullptr;
 }
 
@@ -126,13 +135,13 @@ void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& regis
   if (thread == nullptr) return;
   ReentryGuard guard(thread);
   if (!guard.entered()) {
-    if (thread->guard == kGuardOwnWork) thread->own_work_seen = 1;
+    if (thread->guard == kGuardOwnWork) thread->notes |= kSawOwnWork;
     if (thread->guard == kGuardRecording && SessionIsRecording()) Count(&g_profile.header->counters.nested_skipped);
     return;
   }
   if (SessionCurrentState() == SessionState::kNew) SessionPrepare();
   const SessionState state = SessionCurrentState();
-  const bool is_lost = state == SessionState::kRecording && !SessionFileIsWhole();
+  const bool is_lost = state == SessionState::kRecording && !SessionFileIsWhole(&thread->until_look);
   if (is_lost || state == SessionState::kOff || !RealAllocatorIsReached()) {
     thread->countdown = kCountdownOff;
     return;
@@ -193,24 +202,24 @@ uint32_t RecordThreadCreation(const EntryRegisters& registers) {
 }
 
 bool RecordFree(void* pointer, LiveSampleData* removed) {
-  if (!SessionFileIsWhole()) return false;
   ThreadState* thread = CurrentThreadState();
+  if (!SessionFileIsWhole(thread != nullptr ? &thread->until_look : nullptr)) return false;
   if (!LiveRemove(reinterpret_cast<uint64_t>(pointer), BufferOf(thread), removed)) return false;
   SiteLiveRemoved(removed->site, removed->weight);
-  SiteFreed(removed->site, thread != nullptr && ThreadIsReaper(thread), 1);
-  Count(FreesOf(thread));
+  CountReaped(thread, removed->site, 1);
+  CountFrees(thread, 1);
   return true;
 }
 
 void UndoFree(const LiveSampleData& removed) {
   ThreadState* thread = CurrentThreadState();
-  SiteFreed(removed.site, thread != nullptr && ThreadIsReaper(thread), -1);
+  CountReaped(thread, removed.site, -1);
   bool had_old = false;
   LiveSampleData old;
   if (!LiveInsert(removed, BufferOf(thread), &had_old, &old)) return;
   if (had_old) SiteLiveRemoved(old.site, old.weight);
   SiteLiveAdded(removed.site, removed.weight, SessionNow());
-  __atomic_fetch_sub(FreesOf(thread), 1, __ATOMIC_RELAXED);
+  CountFrees(thread, -1);
 }
 
 }  // namespace cadastre

@@ -16,7 +16,7 @@
 namespace cadastre {
 
 // Room to capture stacks in, one piece for each thread buffer.
-bool RecorderInit(uint32_t buffers, uint64_t interval_bytes);
+bool RecorderInit(uint32_t buffers);
 
 // `pointer` has just been allocated with `bytes`; registers are the caller's.
 void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& registers);

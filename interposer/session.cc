@@ -254,7 +254,7 @@ void FillHeader(Header* header) {
 bool OpenTables() {
   return LiveTableInit(g_profile.live_capacity) && SiteTableInit(g_profile.site_capacity) &&
          InternedStringsInit(g_profile.string_units) && ThreadTableInit(g_profile.thread_capacity) &&
-         MappingMapInit(g_profile.mapping_capacity) && RecorderInit(g_profile.buffer_capacity, options.interval_bytes);
+         MappingMapInit(g_profile.mapping_capacity) && RecorderInit(g_profile.buffer_capacity);
 }
 
 void ChildAfterFork() {
@@ -327,9 +327,9 @@ bool SessionIsRecording() {
   return wipe_works || IsSandboxed() || static_cast<uint32_t>(RawSyscall(SYS_getpid)) == own_pid;
 }
 
-bool SessionFileIsWhole() {
+bool SessionFileIsWhole(uint8_t* until_look) {
   if (!SessionIsRecording()) return false;
-  if (IsSandboxed() || ProfileIsWhole()) return true;
+  if (IsSandboxed() || ProfileIsWhole(SessionSamplesAreFrequent() ? until_look : nullptr)) return true;
   SetState(SessionState::kOff);
   ProfileDetach();
   return false;
@@ -372,6 +372,17 @@ uint64_t SessionThreadSeed() {
 }
 
 uint64_t SessionNow() { return MonotonicNow() - facts.start_monotonic_ns; }
+
+bool SessionSamplesAreFrequent() {
+  constexpr uint64_t kFrequentBytes = 4096;
+  return options.interval_bytes <= kFrequentBytes;
+}
+
+uint64_t SessionSampleTime() {
+  if (!SessionSamplesAreFrequent()) return SessionNow();
+  const uint64_t now = MonotonicNowRoughly();
+  return now > facts.start_monotonic_ns ? now - facts.start_monotonic_ns : 0;
+}
 
 bool IsMainThread() { return ThreadPointer() == facts.main_thread_pointer; }
 

@@ -32,8 +32,9 @@ bool SessionIsRecording();
 
 // Recording, and the file has all its bytes. To be asked once at the door of everything that touches the profile: where
 // somebody has cut the file short, its pages are gone and a touch would be a SIGBUS. Then recording ends for good. What
-// is cut between this answer and the touch is not seen; see ProfileIsWhole.
-bool SessionFileIsWhole();
+// is cut between this answer and the touch is not seen; see ProfileIsWhole. until_look: of the thread that asks, for
+// those who ask at each sample and removal.
+bool SessionFileIsWhole(uint8_t* until_look = nullptr);
 
 // Mean bytes between samples now: as started, doubled where memory ran short, or as set from outside.
 uint64_t SessionInterval();
@@ -48,6 +49,11 @@ uint64_t SessionThreadSeed();
 
 // Nanoseconds since the session was prepared (CLOCK_MONOTONIC through the vDSO; no system call).
 uint64_t SessionNow();
+// When a sample was taken: SessionNow(), and as of the kernel's last tick where samples are frequent.
+uint64_t SessionSampleTime();
+
+// The interval is so small that what a sample costs is what the program takes longer.
+bool SessionSamplesAreFrequent();
 
 // True on the process's first thread. Its stack, for bounds.
 bool IsMainThread();

@@ -1,9 +1,9 @@
 // What one thread's last walk has seen, so that the next one walks only as far as the stack has changed.
 //
-// A rule steps from (pc, sp, rbp) to the caller by reading one or two stack words, nothing else. So where a walk comes to
-// a frame with the pc, sp and rbp of the last walk, and every word that the last walk read from there on still has its
-// value, the rest of the stack is what it was: two loads and comparisons a frame instead of a look-up and a step. The
-// words are read and compared each time; nothing is taken on trust. Code that could have been replaced under its
+// A rule steps from (pc, sp, rbp) to the caller by reading one or two stack words, nothing else. So where a walk comes
+// to a frame with the pc, sp and rbp of the last walk, and every word that the last walk read from there on still has
+// its value, the rest of the stack is what it was: two loads and comparisons a frame instead of a look-up and a step.
+// The words are read and compared each time; nothing is taken on trust. Code that could have been replaced under its
 // addresses is asked for again (ConfirmedLibraries). Stacks that took more than plain rules (signal frames, libunwind,
 // Java frames), were cut, or lie on memory that must be probed are not remembered.
 //
@@ -56,7 +56,8 @@ class StackMemo {
       return false;
     }
     bool holds = root_sp_ == 0 || StackMemory::LoadChecked(root_sp_ - 8) == 0;
-    for (const Library& library : libraries_) holds = holds && (library.index == 0 || confirm(library.index, library.pc));
+    for (const Library& library : libraries_)
+      holds = holds && (library.index == 0 || confirm(library.index, library.pc));
     if (!holds) {
       not_before_ = kMost;
       Spoil();

@@ -54,7 +54,7 @@ void AcquireBuffer(ThreadState* state, uint32_t tid) {
       return OwnRecord(state, index, tid);
     }
   }
-  state->lacks |= kLacksBuffer;
+  state->notes |= kLacksBuffer;
 }
 
 uint64_t* CounterOf(format::SiteRecord* site, uint32_t field) {
@@ -93,15 +93,34 @@ void ApplyField(BufferRecord* record, const Delta& delta, uint32_t field) {
                                         __ATOMIC_RELAXED));
 }
 
+// A run: deltas of one site that follow each other, as a loop that allocates brings them.
+uint32_t TakeRun(const BufferRecord* record, Delta* sum) {
+  // Copies: what is in the file decides nothing about where we write.
+  *sum = record->deltas[record->tail % format::kBufferDeltas];
+  uint32_t run = 1;
+  for (; record->tail + run != record->head && run < format::kBufferDeltas; run++) {
+    const Delta delta = record->deltas[(record->tail + run) % format::kBufferDeltas];
+    if (delta.site != sum->site) break;
+    sum->samples += delta.samples;
+    sum->count_fixed += delta.count_fixed;
+    sum->bytes += delta.bytes;
+    sum->variance += delta.variance;
+  }
+  return run;
+}
+
 void Apply(BufferRecord* record) {
   while (record->tail != record->head) {
-    // A copy: what is in the file decides nothing about where we write. Sites come from our own table only.
-    const Delta delta = record->deltas[record->tail % format::kBufferDeltas];
+    Delta sum;
+    const uint32_t run = TakeRun(record, &sum);
     record->redo.tail = record->tail;
-    if (delta.site < g_profile.site_capacity) {
-      for (uint32_t field = 0; field < format::kDeltaFields; field++) ApplyField(record, delta, field);
+    record->redo.run = run;
+    if (sum.site < g_profile.site_capacity) {  // sites come from our own table only
+      // Exact samples have no variance.
+      const uint32_t fields = sum.variance == 0 ? format::kDeltaVariance : format::kDeltaFields;
+      for (uint32_t field = 0; field < fields; field++) ApplyField(record, sum, field);
     }
-    __atomic_store_n(&record->tail, record->tail + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&record->tail, record->tail + run, __ATOMIC_RELEASE);
     __atomic_store_n(&record->redo.armed, 0, __ATOMIC_RELEASE);
   }
 }
@@ -114,7 +133,7 @@ uint64_t SampleCountFixed(uint64_t size, uint64_t weight) {
 }
 
 void BufferPrepare(ThreadState* state) {
-  if (state->buffer == 0 && (state->lacks & kLacksBuffer) == 0) AcquireBuffer(state, OwnTid());
+  if (state->buffer == 0 && (state->notes & kLacksBuffer) == 0) AcquireBuffer(state, OwnTid());
 }
 
 void BufferAppend(ThreadState* state, const Delta& delta) {

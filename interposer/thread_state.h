@@ -22,8 +22,11 @@ enum ThreadWork : uint8_t {
   kThreadWorkReaper = 3,  // frees what the garbage collector found: HotSpot's Finalizer, Reference Handler, cleaners
 };
 
-// What could not be had for a thread; it is not asked for again.
-enum ThreadLacks : uint8_t { kLacksBuffer = 1, kLacksRecord = 2 };
+enum ThreadNotes : uint8_t {
+  kLacksBuffer = 1,  // could not be had, and is not asked for again
+  kLacksRecord = 2,  // likewise
+  kSawOwnWork = 4,   // an allocation came by under kGuardOwnWork
+};
 
 inline constexpr uint16_t kNameSettled = 0xffff;
 
@@ -38,8 +41,8 @@ struct ThreadState {
   uint32_t buffer;           // index + 1 of this thread's buffer; 0 = none
   uint32_t thread;           // index of the ThreadRecord; 0 = none
   uint8_t gap_is_due;        // the countdown ends in a sample (else it ends in a look at the header)
-  uint8_t lacks;             // ThreadLacks
-  uint8_t own_work_seen;     // an allocation came by under kGuardOwnWork
+  uint8_t notes;             // ThreadNotes
+  uint8_t until_look;        // records until the profile's file is looked at again
   uint8_t work;              // ThreadWork
 };
 static_assert(sizeof(ThreadState) == 56, "static TLS is scarce: dlopen'ed and audit namespaces share it");

@@ -128,13 +128,13 @@ void ThreadRecordStart(ThreadState* state, uint32_t index, const StackBounds& bl
 }
 
 void ThreadRecordKeep(ThreadState* state, uint64_t now_ns) {
-  if ((state->lacks & kLacksRecord) != 0) return;
+  if ((state->notes & kLacksRecord) != 0) return;
   if (state->thread != 0 && (__atomic_load_n(&owners[state->thread], __ATOMIC_RELAXED) & kKept) != 0) return;
   const uint32_t tid = OwnTid();
   const bool is_new = state->thread == 0;
   if (is_new) state->thread = Take();
   if (state->thread == 0) {
-    state->lacks |= kLacksRecord;
+    state->notes |= kLacksRecord;
     return;
   }
   ThreadRecord* record = &g_profile.threads[state->thread];

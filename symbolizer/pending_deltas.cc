@@ -1,5 +1,6 @@
 #include "symbolizer/pending_deltas.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -43,6 +44,8 @@ uint64_t ForEachPendingDelta(const format::BufferRecord& buffer,
   uint32_t pending = buffer.head - buffer.tail;  // both count up for ever and wrap together
   if (pending == 0) return 0;
   if (pending > format::kBufferDeltas) return 1;
+  const bool under_way = buffer.redo.armed == 1 && buffer.redo.tail == buffer.tail;
+  const uint32_t run = std::max(buffer.redo.run, 1u);
   uint64_t torn = 0;
   for (uint32_t position = buffer.tail; position != buffer.head; position++) {
     format::Delta delta = buffer.deltas[position % format::kBufferDeltas];
@@ -51,8 +54,9 @@ uint64_t ForEachPendingDelta(const format::BufferRecord& buffer,
       torn++;
       continue;
     }
-    if (position == buffer.tail && buffer.redo.armed == 1 && buffer.redo.tail == buffer.tail) {
-      if (buffer.redo.field >= format::kDeltaFields) {
+    if (under_way && position - buffer.tail < run) {
+      if (buffer.redo.field >= format::kDeltaFields || run > pending ||
+          delta.site != buffer.deltas[buffer.tail % format::kBufferDeltas].site) {
         torn++;
         continue;
       }

@@ -377,7 +377,9 @@ bool SkipToJavaFrames(StackMemory* memory, StackFrame* frame, JavaWalk* walk) {
   return true;
 }
 
-bool JvmIsThread() { return State() == kReady && CurrentVmThread() != 0; }
+bool JvmIsReady() { return State() == kReady; }
+
+bool JvmIsThread() { return JvmIsReady() && CurrentVmThread() != 0; }
 
 ThreadNameAnswer JvmThreadName(const char* kernel_name, ThreadName* name) {
   return ReadThreadName(layout, CurrentVmThread(), kernel_name, name);

@@ -63,6 +63,9 @@ JavaStep WalkJavaFrames(StackMemory* memory, StackFrame* frame, FrameList* list,
 // none.
 bool SkipToJavaFrames(StackMemory* memory, StackFrame* frame, JavaWalk* walk);
 
+// There is a JVM in the process that this code can read.
+bool JvmIsReady();
+
 // Is the calling thread one of the JVM's?
 bool JvmIsThread();
 

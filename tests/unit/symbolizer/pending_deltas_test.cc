@@ -30,7 +30,8 @@ SiteRecord Total(const SiteRecord& site, const BufferRecord& buffer, uint64_t* t
 }
 
 TEST_CASE("A kill between any two stores of the writer loses and doubles nothing", "[pending_deltas]") {
-  for (uint32_t start : {0u, 27u, 0xfffffffeu}) {  // also around the end of the ring and of the counters
+  // Also around the end of the ring and of the counters; deltas one by one (0: as they were before runs), and as a run.
+  for (auto [start, run] : {std::pair{0u, 0u}, {27u, 1u}, {0xfffffffeu, 1u}, {0u, 2u}, {28u, 2u}, {0xffffffffu, 2u}}) {
     SiteRecord site{};
     site.samples = 10;
     site.count_fixed = 20;
@@ -50,9 +51,16 @@ TEST_CASE("A kill between any two stores of the writer loses and doubles nothing
       REQUIRE(total.allocated_variance == 41);
     };
     check();
-    for (int i = 0; i < 2; i++) {
-      const Delta delta = buffer.deltas[buffer.tail % format::kBufferDeltas];
+    while (buffer.tail != buffer.head) {
+      const uint32_t deltas = run == 2 ? 2 : 1;
+      Delta delta = buffer.deltas[buffer.tail % format::kBufferDeltas];
+      delta.samples *= deltas;
+      delta.count_fixed *= deltas;
+      delta.bytes *= deltas;
+      delta.variance *= deltas;
       buffer.redo.tail = buffer.tail;
+      check();
+      buffer.redo.run = run;
       check();
       for (uint32_t field = 0; field < format::kDeltaFields; field++) {
         uint64_t bits;
@@ -73,7 +81,7 @@ TEST_CASE("A kill between any two stores of the writer loses and doubles nothing
         if (field == 3) site.allocated_variance += delta.variance;
         check();
       }
-      buffer.tail++;
+      buffer.tail += deltas;
       check();
       buffer.redo.armed = 0;
       check();
@@ -102,6 +110,14 @@ TEST_CASE("Damaged buffers and deltas are counted and add nothing", "[pending_de
   buffer.deltas[0] = {2, 1, 1, 1, 0};
   buffer.redo.armed = 1;
   buffer.redo.field = 99;
+  CHECK(Total(site, buffer, &torn).samples == 0);
+  CHECK(torn == 1);
+  buffer.redo.field = 1;
+  buffer.redo.run = 2;  // more than there are
+  CHECK(Total(site, buffer, &torn).samples == 0);
+  CHECK(torn == 1);
+  buffer.head = 2;
+  buffer.deltas[1] = {3, 1, 1, 1, 0};  // of another site
   CHECK(Total(site, buffer, &torn).samples == 0);
   CHECK(torn == 1);
 }
