@@ -47,12 +47,6 @@ uint64_t Hash(uint64_t value) {
   return (value ^ (value >> 29)) * 0xbf58476d1ce4e5b9ull;
 }
 
-double ProcessorSeconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 }  // namespace
 
 TEST_CASE("An index without memory has no room", "[growing_index]") {
@@ -99,6 +93,16 @@ TEST_CASE("Threads that bring equal records agree", "[growing_index]") {
 }
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+namespace {
+
+double ProcessorSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
 TEST_CASE("A new record costs the same when there are many", "[growing_index]") {
   constexpr uint64_t kPart = 5'000, kParts = 50;
   Numbers numbers(kPart * kParts);
