@@ -49,8 +49,14 @@ void RandomReplacement(benchmark::State& state) {
   }
   for (void* block : blocks) free(block);
 }
-BENCHMARK(RandomReplacement)->UseRealTime();
-BENCHMARK(RandomReplacement)->Name("RandomReplacementOnTwoThreads")->Threads(2)->UseRealTime();
+// As many for each way: what an iteration costs depends on how far the heap has fallen apart.
+constexpr int kReplacements = 1'000'000;
+BENCHMARK(RandomReplacement)->Iterations(kReplacements)->UseRealTime();
+BENCHMARK(RandomReplacement)
+    ->Name("RandomReplacementOnTwoThreads")
+    ->Iterations(kReplacements)
+    ->Threads(2)
+    ->UseRealTime();
 
 // One thread allocates, another frees: 4,096 blocks handed over at a time. An iteration is one such batch.
 void HandedOver(benchmark::State& state) {

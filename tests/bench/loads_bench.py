@@ -9,6 +9,7 @@ slower by so much that it has loads enough in --exact. Prints Markdown; --json w
 import argparse
 import json
 import os
+import re
 import subprocess
 
 import ways
@@ -42,7 +43,7 @@ def main():
             done = subprocess.run(way.command(command), env=environment, check=True, capture_output=True, text=True)
             scratch.empty()
             text = done.stdout[done.stdout.index("{\n"):done.stdout.rindex("\n}") + 2]  # heaptrack speaks before and after
-            return {load["name"].replace("/real_time", ""): load["real_time"] for load in json.loads(text)["benchmarks"]}
+            return {re.sub("/iterations:[0-9]+|/real_time", "", load["name"]): load["real_time"] for load in json.loads(text)["benchmarks"]}
 
         figures = ways.alternate(1 if args.smoke else args.rounds, found, measure)
         ways.print_table(figures, found, "ns")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Whole programs, bare and recorded and under the profilers that are installed: one run, medians of alternating rounds, ratios.
 
-  programs_bench.py --library LIB --trees build/release/tests/bench/trees [--exact] [--only REGEX] [--rounds 5] [--json FILE] [--smoke]
+  programs_bench.py --library LIB --built build/release/tests/bench [--exact] [--length N] [--only REGEX] [--rounds 5] [--json FILE] [--smoke]
 
 At 512 KiB the programs are what people run; with --exact every allocation is recorded (Cadastre at interval 1, heaptrack) in programs that
-do little else than allocate, and the size of what is left is compared too. Times are of the wall, and of the processor (user and system,
+do little else than allocate, and the size of what is left is compared too: heaptrack writes a log, which grows with time, and Cadastre the
+state, which does not, so --length N makes them N times as long. Times are of the wall, and of the processor (user and system,
 children included), which a busy machine blurs less. Exit status 1 where a program fails; the figures are not judged here.
 """
 import argparse
@@ -48,17 +49,28 @@ def sqlite(_):
     return [Program("sqlite", ["sqlite3", ":memory:"], stdin=f"{SOURCES}/tables.sql")]
 
 
-def python(smoke):
-    rounds = "1" if smoke else "12"
-    command = ["/usr/bin/python3", "-I", f"{SOURCES}/documents.py", rounds]
+def rounds(args, usual):
+    return "1" if args.smoke else str(usual * args.length)
+
+
+def python(args):
+    command = ["/usr/bin/python3", "-I", f"{SOURCES}/documents.py", rounds(args, 12)]
     malloc = {"PYTHONMALLOC": "malloc"}
     return [Program("python3 json", [*command, "1"]), Program("python3 json, malloc", [*command, "1"], environment=malloc),
             Program("python3 json, malloc, 2 threads", [*command, "2"], environment=malloc)]
 
 
-def trees(args):
-    size = ["6", "2"] if args.smoke else ["17", "6"]
-    return [Program("trees", [args.trees, *size, "1"]), Program("trees, 2 threads", [args.trees, *size, "2"])]
+def built(args):
+    trees = [f"{args.built}/trees", "6" if args.smoke else "17", rounds(args, 6)]
+    words = [f"{args.built}/words", rounds(args, 12)]
+    return [Program(f"{name}{also}", [*command, threads]) for name, command in (("words", words), ("trees", trees))
+            for threads, also in (("1", ""), ("2", ", 2 threads"))]
+
+
+def perl(args):
+    if not shutil.which("perl"):
+        return None
+    return [Program("perl", ["perl", f"{SOURCES}/ledger.pl", rounds(args, 8)])]
 
 
 def jvm(smoke, scratch):
@@ -82,8 +94,8 @@ def jvm(smoke, scratch):
 
 
 def all_programs(args, scratch):
-    kinds = {"compiler": lambda: compiler(args.smoke), "sqlite3": lambda: sqlite(args.smoke), "python3": lambda: python(args.smoke),
-             "trees": lambda: trees(args)}
+    kinds = {"compiler": lambda: compiler(args.smoke), "sqlite3": lambda: sqlite(args.smoke), "python3": lambda: python(args),
+             "perl": lambda: perl(args), "what is built here": lambda: built(args)}
     if not args.exact:
         kinds["a JDK"] = lambda: jvm(args.smoke, scratch)
     found = []
@@ -125,8 +137,9 @@ def run(program, way, scratch):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
-    parser.add_argument("--trees", required=True)
+    parser.add_argument("--built", required=True, help="folder of what is built of programs/")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--length", type=int, default=1, help="times the usual length, where a program has rounds")
     parser.add_argument("--only", default=".", help="programs whose name matches")
     parser.add_argument("--exact", action="store_true", help="interval 1 and heaptrack")
     parser.add_argument("--allocator", default="glibc")
