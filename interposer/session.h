@@ -69,9 +69,6 @@ void SessionBeforeSandbox();
 
 const Options& SessionOptions();
 
-// One line on stderr, if stderr is still what it was at start.
-void SessionSay(const char* what, const char* item, uint64_t item_length);
-
 }  // namespace cadastre
 
 #endif  // CADASTRE_INTERPOSER_SESSION_H_

@@ -23,7 +23,8 @@ size_t Round(uint64_t* random) {
   constexpr int kWords = 40'000;
   constexpr uint64_t kDistinct = 8'000;
   std::unordered_map<std::string, std::vector<std::string>> places;
-  for (int i = 0; i < kWords; i++) places[Word(Next(random) % kDistinct)].push_back("page " + std::to_string(i) + " of the book");
+  for (int i = 0; i < kWords; i++)
+    places[Word(Next(random) % kDistinct)].push_back("page " + std::to_string(i) + " of the book");
   size_t longest = 0;
   for (const auto& [word, pages] : places) longest = pages.size() > longest ? pages.size() : longest;
   return longest;
