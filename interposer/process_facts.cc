@@ -28,7 +28,7 @@ uint64_t stopped_monotonic_ns, stopped_realtime_ns;
 
 uint64_t Now(clockid_t clock) {
   if (__builtin_expect(__atomic_load_n(&clocks_stopped, __ATOMIC_ACQUIRE), 0))
-    return clock == CLOCK_MONOTONIC ? stopped_monotonic_ns : stopped_realtime_ns;
+    return clock == CLOCK_REALTIME ? stopped_realtime_ns : stopped_monotonic_ns;
   timespec time{};
   ClockFunction function = __atomic_load_n(&vdso_clock, __ATOMIC_RELAXED);
   if (function != nullptr) {
