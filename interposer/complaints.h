@@ -1,7 +1,7 @@
 // What a process says about its own CADASTRE_OPTIONS, on standard error.
 //
-// Thread- and signal-safety: Complain and SayComplaints from the constructor alone; SayOnStandardError from anywhere, and
-// where two threads speak at once one of them is not heard. No allocation, no stdio. Errors: none.
+// Thread- and signal-safety: Complain and SayComplaints from the constructor alone; SayOnStandardError from anywhere,
+// and where two threads speak at once one of them is not heard. No allocation, no stdio. Errors: none.
 #ifndef CADASTRE_INTERPOSER_COMPLAINTS_H_
 #define CADASTRE_INTERPOSER_COMPLAINTS_H_
 
