@@ -8,7 +8,8 @@
 
 namespace cadastre {
 namespace {
-constexpr uint64_t kFirstEntries = 1 << 12;
+constexpr uint64_t kFirstEntries = 1 << 9;
+constexpr uint64_t kSecondEntries = 1 << 12;
 constexpr uint64_t kMostEntries = 1 << 17;
 }  // namespace
 
@@ -17,7 +18,8 @@ void WordCache::Grow(Table* old_table) {
   if (IsSandboxed()) return;  // a system call might be punished
   if (growing_.exchange(true, std::memory_order_acquire)) return;
   if (table_.load(std::memory_order_relaxed) == old_table) {
-    uint64_t entries = old_table == nullptr ? kFirstEntries : 2 * old_table->capacity;
+    uint64_t entries = kFirstEntries;
+    if (old_table != nullptr) entries = old_table->capacity < kSecondEntries ? kSecondEntries : 2 * old_table->capacity;
     long memory = RawSyscall(SYS_mmap, 0, static_cast<long>(TableBytes(entries)), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!IsSyscallError(memory)) {

@@ -1,8 +1,8 @@
 // A lock-free cache from one 64-bit key to three 64-bit words: unwind rules by pc, method names by method and bytecode.
 //
-// Open addressing over 32-byte entries in private mappings. A cache starts with 4,096 entries (128 KiB of address
-// space, resident as far as touched) and is replaced by one twice as large when three quarters are in use, up to
-// 131,072 (4 MiB); then old entries give way. Nothing is copied: the new table fills itself. The old one stays mapped,
+// Open addressing over 32-byte entries in private mappings. A cache starts with 512 entries (16 KiB) and is replaced by
+// a larger one when three quarters are in use: 4,096, then twice as many each time, up to 131,072 (4 MiB); then old
+// entries give way. Nothing is copied: the new table fills itself. The old one stays mapped,
 // for others may be reading it, but its pages are given back. Thread- and signal-safety: all functions are safe in
 // hooks. A writer claims an entry with one CAS and gives up if it loses; a reader sees a whole entry or none (key read
 // before and after the words). Growing makes system calls, a dozen in a process's life. Errors: without memory nothing
