@@ -50,9 +50,6 @@ struct LastPage {
 };
 constexpr uint64_t kCookie = 0x646e652065687421;  // "!the end"
 LastPage* last_page;
-uint64_t looked_at_ns;
-constexpr uint64_t kLookEveryNs = 20'000;  // 0.2 us each time: at most 1 % of a processor, however many samples
-constexpr uint8_t kCallsUnlooked = 63;     // the same where a call comes every 0.1 to 0.3 us
 
 uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
@@ -322,19 +319,7 @@ void ProfilePublish() {
 
 bool ProfileIsOpen() { return __atomic_load_n(&is_open, __ATOMIC_ACQUIRE) != 0; }
 
-bool ProfileIsWhole(uint8_t* until_look) {
-  const uint64_t now = until_look != nullptr ? MonotonicNowRoughly() : MonotonicNow();
-  const uint64_t ago = now - __atomic_load_n(&looked_at_ns, __ATOMIC_RELAXED);
-  if (until_look != nullptr) {
-    if (ago == 0 && *until_look != 0) {
-      (*until_look)--;
-      return true;
-    }
-    *until_look = kCallsUnlooked;
-  } else if (ago < kLookEveryNs) {
-    return true;
-  }
-  __atomic_store_n(&looked_at_ns, now, __ATOMIC_RELAXED);
+bool ProfileIsWhole() {
   // The kernel writes the thread's signal mask, which nothing changes: the cheapest call that touches a page and
   // answers with an error where a touch of ours would be a signal.
   const long result = RawSyscall(SYS_rt_sigprocmask, 0, 0, reinterpret_cast<long>(&last_page->scratch), 8);

@@ -71,13 +71,9 @@ void ProfilePublish();
 
 // Is the file as long as it was made? False: somebody has cut it (`> FILE`, truncate, copytruncate of a log rotation),
 // and its pages are gone. Asks the kernel, which writes a word into the file's last page and answers with an error
-// where a touch would be a signal; at most once in 20 us, whoever asks. What is left: a cut kills if it falls between a
-// look and a touch, which is about 1 us later, or up to 20 us where records come one upon the other. At R records and
-// removals a second that is a chance of R * 1 us + (R * 20 us)^2 / 2: one cut in 900 at 1,000 a second (at 512 KiB: 250
-// MB/s are allocated and freed). No lock, no allocation. Not to be asked in a sandbox, where the call may be punished.
-// until_look: for a thread that asks so often that reading the clock each time would be the dearest part; then it looks
-// at every 64th call of the thread and once in each tick of the kernel.
-bool ProfileIsWhole(uint8_t* until_look);
+// where a touch would be a signal: 0.2 us. What is left: a cut kills if it falls between a look and a touch. No lock,
+// no allocation. Not to be asked in a sandbox, where the call may be punished.
+bool ProfileIsWhole();
 
 // In a fork child, or where the file has been cut: anonymous memory over the mapping, so that no touch can reach the
 // file.

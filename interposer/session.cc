@@ -52,6 +52,7 @@ const char* options_text;
 uint64_t thread_count;
 uint64_t random_base;
 uint64_t interval_now;
+uint64_t looked_at_ns;
 uint64_t double_at;  // live slots in use at which the interval doubles next
 constexpr uint64_t kPassUnderWay = ~0ull;
 constexpr uint64_t kLargestInterval = 1ull << 50;
@@ -201,6 +202,24 @@ bool OpenTables() {
          MappingMapInit(g_profile.mapping_capacity) && RecorderInit(g_profile.buffer_capacity);
 }
 
+// SessionFileIsWhole says when. Of two threads that ask at once both may look.
+bool LookIsDue(uint8_t* until_look) {
+  constexpr uint64_t kLookEveryNs = 20'000;
+  constexpr uint8_t kRecordsUnlooked = 63;
+  const bool by_count = until_look != nullptr;
+  if (by_count && !SessionSamplesAreFrequent()) return true;
+  const uint64_t now = by_count ? MonotonicNowRoughly() : MonotonicNow();
+  const uint64_t ago = now - __atomic_load_n(&looked_at_ns, __ATOMIC_RELAXED);
+  if (by_count && ago == 0 && *until_look != 0) {
+    (*until_look)--;
+    return false;
+  }
+  if (!by_count && ago < kLookEveryNs) return false;
+  if (by_count) *until_look = kRecordsUnlooked;
+  __atomic_store_n(&looked_at_ns, now, __ATOMIC_RELAXED);
+  return true;
+}
+
 void ChildAfterFork() {
   SetState(SessionState::kOff);
   ProfileDetach();
@@ -273,7 +292,7 @@ bool SessionIsRecording() {
 
 bool SessionFileIsWhole(uint8_t* until_look) {
   if (!SessionIsRecording()) return false;
-  if (IsSandboxed() || ProfileIsWhole(SessionSamplesAreFrequent() ? until_look : nullptr)) return true;
+  if (IsSandboxed() || !LookIsDue(until_look) || ProfileIsWhole()) return true;
   SetState(SessionState::kOff);
   ProfileDetach();
   return false;
