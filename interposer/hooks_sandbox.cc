@@ -10,7 +10,6 @@
 #include "interposer/elf_lookup.h"
 #include "interposer/hooks.h"
 #include "interposer/process_facts.h"
-#include "interposer/profile_file.h"
 #include "interposer/session.h"
 #include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
@@ -26,15 +25,20 @@ __attribute__((visibility("hidden"), used)) void* cadastre_real_prctl;
 }
 
 // The first arguments of prctl, or of syscall, which begin with its number.
-CADASTRE_HIDDEN void cadastre_before_sandbox(long first, long second, long third) {
-  // Strict mode takes all system calls away, and the time-stamp counter, which the vDSO's clocks read.
-  const bool is_strict = first == SYS_seccomp ? second == SECCOMP_SET_MODE_STRICT
-                         : first == SYS_prctl ? third == SECCOMP_MODE_STRICT
-                                              : second == SECCOMP_MODE_STRICT;
+CADASTRE_HIDDEN void cadastre_before_sandbox(long first, long second, long third, long fourth) {
+  bool is_strict, is_filter;
+  if (first == SYS_seccomp) {  // operation, flags, program
+    is_strict = second == SECCOMP_SET_MODE_STRICT && third == 0;
+    is_filter = second == SECCOMP_SET_MODE_FILTER && fourth != 0;
+  } else {  // PR_SET_SECCOMP, mode, program
+    const long mode = first == SYS_prctl ? third : second, program = first == SYS_prctl ? fourth : third;
+    is_strict = mode == SECCOMP_MODE_STRICT;
+    is_filter = mode == SECCOMP_MODE_FILTER && program != 0;
+  }
+  if (!is_strict && !is_filter) return;  // asks, as libseccomp does, whether there is such a thing
   cadastre::SessionBeforeSandbox();
-  if (!is_strict) return;
-  cadastre::StopClocks();
-  cadastre::ProfileStopGrowing();
+  // Strict mode takes all system calls away, and the time-stamp counter, which the vDSO's clocks read.
+  if (is_strict) cadastre::StopClocks();
 }
 
 // prctl(PR_SET_TSC, PR_TSC_SIGSEGV): from here on the counter is a signal.

@@ -129,6 +129,8 @@ void ReadRecord(uint32_t slot, LiveSampleData* out) {
   const LiveRecord* record = &g_profile.live[slot];
   *out = {Load(&record->address), Load(&record->size),   Load(&record->weight), Load(&record->time_ns),
           Load(&record->site),    Load(&record->thread), Load(&record->context)};
+  // Others may write to the file: what it says is no index before it is looked at.
+  if (out->site >= g_profile.site_capacity) out->site = format::kSiteOverflow;
 }
 
 void EraseRecord(uint32_t slot) {

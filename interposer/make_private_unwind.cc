@@ -14,8 +14,9 @@
 //   4. version needs of libc newer than 2.17 become weak, for old containers;
 //   5. sigprocmask becomes getpagesize (or getpid) and the pthread functions, weak anyway, are not found: libunwind's
 //      lock around its memory pools would be four system calls per step. stack_unwind.cc lets one thread in at a time;
-//   6. pipe2 and pipe become the same: libunwind keeps a pipe for reading memory that may not be there, which our
-//      accessors never ask it to do, and the program would see two descriptors that are not its own.
+//   6. pipe2, pipe, mincore and msync become the same: libunwind prepares to read memory that may not be there, which
+//      our accessors never ask it to do; the program would see two descriptors that are not its own, and be killed
+//      where a service's allow list of system calls lacks mincore (systemd's @system-service).
 // Errors: one line on stderr, status 1, no output file.
 #include <elf.h>
 #include <stdint.h>
@@ -139,7 +140,9 @@ class Library {
       auto* symbol = At<Elf64_Sym>(symbols_ + i * sizeof(Elf64_Sym));
       if (symbol->st_shndx != SHN_UNDEF) continue;
       const std::string name = String(symbol->st_name);
-      if (name == "sigprocmask" || name == "pipe2" || name == "pipe") Replace(i, harmless);
+      for (const char* unwanted : {"sigprocmask", "pipe2", "pipe", "mincore", "msync"}) {
+        if (name == unwanted) Replace(i, harmless);
+      }
       const bool is_pthread = name.rfind("pthread_", 0) == 0;
       const bool is_foreign = name.rfind("lzma_", 0) == 0 || name.rfind("_U", 0) == 0 ||
                               name.rfind("uncompress", 0) == 0 || name.rfind("inflate", 0) == 0 || name == "stat" ||

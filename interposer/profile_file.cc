@@ -333,7 +333,18 @@ void ProfileDetach() {
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-void ProfileStopGrowing() { __atomic_store_n(&may_not_grow, true, __ATOMIC_RELAXED); }
+void ProfileGrowAndStop(uint64_t bytes_each) {
+  for (const format::Region& region : g_profile.header->regions) {
+    uint64_t begin = region.offset;
+    const uint64_t end = region.offset + region.bytes;
+    while (begin < end && !all_present &&
+           __atomic_load_n(&chunks[begin / kChunkBytes], __ATOMIC_ACQUIRE) == kChunkPresent)
+      begin = (begin / kChunkBytes + 1) * kChunkBytes;
+    const uint64_t rest = begin < end ? end - begin : 0;
+    if (rest != 0) (void)ProfileEnsure(base + begin, rest < bytes_each ? rest : bytes_each);
+  }
+  __atomic_store_n(&may_not_grow, true, __ATOMIC_RELAXED);
+}
 
 bool ProfileEnsure(const void* address, size_t bytes) {
   if (all_present) return true;

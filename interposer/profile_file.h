@@ -82,8 +82,8 @@ void ProfileDetach();
 // True once the profile is open and may be written to.
 bool ProfileIsOpen();
 
-// From here on no page is asked for: the question would be punished. What is there already can still be written to.
-void ProfileStopGrowing();
+// Makes room of that many bytes more in each region, and none later: a sandbox may punish the call that does.
+void ProfileGrowAndStop(uint64_t bytes_each);
 
 // Makes [address, address+bytes) of the mapping safe to touch. False: no space left; do not touch it.
 bool ProfileEnsure(const void* address, size_t bytes);

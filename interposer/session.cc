@@ -365,6 +365,9 @@ void SessionBeforeSandbox() {
   if (!SessionIsRecording()) return;
   ThreadRecordKeep(thread, SessionNow());
   BufferPrepare(thread);
+  // For 5,000 live samples and 1,000 stacks more; four times as many where every allocation is one.
+  constexpr uint64_t kRoom = 256 << 10;
+  ProfileGrowAndStop(SessionSamplesAreFrequent() ? 4 * kRoom : kRoom);
   BufferEnterSandbox();
 }
 

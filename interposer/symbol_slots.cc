@@ -26,9 +26,7 @@ struct Image {
   int count = 0;
 
   explicit Image(const link_map* map) : bias(map->l_addr) {
-    unsigned char resident;
-    const long page = static_cast<long>(bias);
-    if (bias == 0 || RawSyscall(SYS_mincore, page, kPageBytes, reinterpret_cast<long>(&resident)) != 0) return;
+    if (bias == 0 || !IsWordReadable(bias)) return;
     const Elf64_Ehdr* header = reinterpret_cast<const Elf64_Ehdr*>(bias);
     const bool is_elf = header->e_ident[0] == ELFMAG0 && header->e_ident[1] == ELFMAG1 &&
                         header->e_ident[2] == ELFMAG2 && header->e_ident[3] == ELFMAG3;

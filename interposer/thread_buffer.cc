@@ -109,8 +109,13 @@ uint32_t TakeRun(const BufferRecord* record, Delta* sum) {
   return run;
 }
 
+// head and tail lie in the file, which others may write to: what they say is believed as far as the ring is long.
 void Apply(BufferRecord* record) {
-  while (record->tail != record->head) {
+  if (record->head - record->tail > format::kBufferDeltas) {
+    __atomic_fetch_add(&g_profile.header->counters.dropped_buffer_full, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->tail, record->head, __ATOMIC_RELEASE);
+  }
+  for (uint32_t steps = 0; record->tail != record->head && steps < format::kBufferDeltas; steps++) {
     Delta sum;
     const uint32_t run = TakeRun(record, &sum);
     record->redo.tail = record->tail;

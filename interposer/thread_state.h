@@ -35,6 +35,7 @@ struct ThreadState {
   uint64_t interval_bytes;   // with which the gap was drawn
   uint64_t random;           // splitmix64 state; 0 = not seeded
   StackBounds thread_stack;  // this thread's own stack; high == 0: not known yet
+  uint64_t guard_at;         // address of the ReentryGuard that set `guard`
   uint8_t guard;             // GuardValue
   uint8_t name_tries;        // for its whole name (thread_name.h)
   uint16_t name_wait;        // samples until the next one; kNameSettled = none
@@ -45,7 +46,7 @@ struct ThreadState {
   uint8_t until_look;        // records until the profile's file is looked at again
   uint8_t work;              // ThreadWork
 };
-static_assert(sizeof(ThreadState) == 56, "static TLS is scarce: dlopen'ed and audit namespaces share it");
+static_assert(sizeof(ThreadState) == 64, "static TLS is scarce: dlopen'ed and audit namespaces share it");
 
 extern "C" __thread ThreadState cadastre_thread_state __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
@@ -89,23 +90,45 @@ enum GuardValue : uint8_t {
 };
 
 // Marks this thread as being inside the recorder. A nested attempt (a signal handler that allocates) fails.
+//
+// A handler may also leave the recorder for good, by siglongjmp. So the mark remembers where on the stack the guard
+// lies; it is abandoned when this one lies at the same place or nearer to the root, or when the guard's words have been
+// overwritten. Only on the thread's own stack: on an alternate one nothing can be said, and the mark holds.
 class ReentryGuard {
  public:
-  explicit ReentryGuard(ThreadState* state, GuardValue value = kGuardRecording)
-      : state_(state), entered_(state->guard == kGuardOpen) {
-    if (entered_) state->guard = value;
+  explicit ReentryGuard(ThreadState* state, GuardValue value = kGuardRecording) : state_(state) {
+    entered_ = state->guard == kGuardOpen || IsAbandoned();
+    if (entered_) {
+      mark_ = kMark;
+      state->guard_at = reinterpret_cast<uint64_t>(this);
+      state->guard = value;
+    }
     asm volatile("" ::: "memory");
   }
   ~ReentryGuard() {
     asm volatile("" ::: "memory");
-    if (entered_) state_->guard = kGuardOpen;
+    if (!entered_) return;
+    state_->guard = kGuardOpen;
+    mark_ = 0;
+    asm volatile("" ::: "memory");
   }
   ReentryGuard(const ReentryGuard&) = delete;
   ReentryGuard& operator=(const ReentryGuard&) = delete;
   bool entered() const { return entered_; }
 
  private:
+  static constexpr uint64_t kMark = 0xc0ffee5eed5afe1dull;
+
+  __attribute__((noinline, no_sanitize("address", "thread"))) bool IsAbandoned() const {
+    const auto here = reinterpret_cast<uint64_t>(this);
+    const StackBounds& stack = state_->thread_stack;
+    const uint64_t at = state_->guard_at;
+    if (here < stack.low || here >= stack.high || at < stack.low || at >= stack.high) return false;
+    return here >= at || reinterpret_cast<const volatile ReentryGuard*>(at)->mark_ != kMark;
+  }
+
   ThreadState* state_;
+  uint64_t mark_ = 0;
   bool entered_;
 };
 

@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,21 @@ void no_descriptors(char** arguments) {
 // ---- the live file ----
 
 // HOW and the directory of the live files; where there is none (bare) there is nothing to do.
+// Everything that has been written, but for the last page, which tells a file that was cut.
+static int overwrite(const char* path, off_t length) {
+  const int fd = open(path, O_RDWR);
+  unsigned char page[4096];
+  uint64_t random = 88172645463325252ull;
+  for (off_t at = 0; fd >= 0 && (at = lseek(fd, at, SEEK_DATA)) >= 0 && at < length - (off_t)sizeof(page); at += (off_t)sizeof(page)) {
+    for (size_t i = 0; i < sizeof(page); i++) {
+      random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+      page[i] = (unsigned char)random;
+    }
+    if (pwrite(fd, page, sizeof(page), at) < 0) fail("pwrite");
+  }
+  return close(fd);
+}
+
 void file_harmed(char** arguments) {
   const char* how = arguments[0];
   char pattern[4096];
@@ -86,6 +102,7 @@ void file_harmed(char** arguments) {
     if (strcmp(how, "shortened") == 0) failed = truncate(path, file.st_size - 1);
     if (strcmp(how, "refilled") == 0) failed = truncate(path, 0) != 0 || truncate(path, file.st_size) != 0;
     if (strcmp(how, "deleted") == 0) failed = unlink(path);
+    if (strcmp(how, "overwritten") == 0) failed = overwrite(path, file.st_size);
     if (strcmp(how, "holed") == 0) {
       const int fd = open(path, O_RDWR);
       failed = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, file.st_size);
@@ -93,7 +110,7 @@ void file_harmed(char** arguments) {
     }
     if (failed != 0) fail(how);
   }
-  // The stated limit: a process looks at its file at most once in 20 us.
+  // The stated limit: for mappings a process looks at its file at most once in 20 us.
   const struct timespec limit = {0, 1000000};
   nanosleep(&limit, NULL);
   // Every door to the profile: frees of sampled blocks, samples, mappings, libraries, names, threads, the end.
