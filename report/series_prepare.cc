@@ -8,12 +8,6 @@
 namespace cadastre {
 namespace {
 
-double LevelOf(const Series& series) {
-  double sum = 0;
-  for (double bytes : series.bytes) sum += std::fabs(bytes);
-  return sum / static_cast<double>(series.size());
-}
-
 // At most kMaxFitPoints of them, spread evenly, the last one among them.
 Series Thinned(const Series& series) {
   if (series.size() <= kMaxFitPoints) return series;
@@ -39,7 +33,7 @@ void AddUnseen(Series* series) {
 // The variance goes with what was sampled: where chance took few samples it says too little, and the series seems to
 // rise from there more surely than it does. A point below the average is taken to be as uncertain as the average.
 void LevelErrors(Series* series) {
-  const double level = LevelOf(*series);
+  const double level = series->Level();
   std::vector<double> factor(series->size(), 1);
   for (size_t i = 0; i < series->size(); i++) {
     if (series->bytes[i] > 0 && series->bytes[i] < level)

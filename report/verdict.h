@@ -4,10 +4,10 @@
 // Pure statistics over numbers; where they come from is growth's affair. Units: hours, bytes, bytes an hour. Errors:
 // none; a series of fewer than three points has no verdict (JudgeSeries says kNone). Thread-safety: pure.
 //
-// How: three to five points by their increments; from six on by the shape that fits best (series_fit), waves being
-// looked for first (series_waves). Whether growth goes on or has ended is not left to one shape, which may fit by
-// chance: the odds over all shapes must say the same (series_odds). The mistakes that matter are a leak that is called
-// warm-up and a warm-up that is called a leak, so whatever lies between the two is kTooNoisy, with the reason:
+// How: waves are looked for first (wave_verdict); three to five points by their increments (few_points); from six on by
+// the shape that fits best (shape_verdict). Whether growth goes on or has ended is not left to one shape, which may fit
+// by chance: the odds over all shapes must say the same (series_odds). The mistakes that matter are a leak that is
+// called warm-up and a warm-up that is called a leak, so whatever lies between the two is kTooNoisy, with the reason:
 //   steady growth   a slope at the end of the series, beyond three standard errors, that does not vanish
 //   levelling off   growth whose end is in the series: a bound, a start-up
 //   step            one jump between two levels
@@ -38,6 +38,8 @@ struct Series {
   size_t size() const { return bytes.size(); }
   double Covariance(size_t i, size_t j) const { return covariance[i * size() + j]; }
   double DifferenceVariance(size_t i, size_t j) const;  // of bytes[j] - bytes[i]; never negative
+  double Span() const { return hours.back() - hours.front(); }
+  double Level() const;  // mean of the points' sizes
 };
 
 enum class GrowthKind {
