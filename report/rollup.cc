@@ -60,11 +60,12 @@ class Summing {
   }
 
   absl::Status ReadHeap(const std::string& path) {
-    absl::StatusOr<HeapMeasure> measure =
+    absl::StatusOr<HeapClasses> heap =
         ReadHeapClasses(path, [&](std::string_view name, uint64_t bytes) { return TakeClass(name, bytes); });
-    if (!measure.ok()) return measure.status();
+    if (!heap.ok()) return heap.status();
     rollup_.heap_path = path;
-    rollup_.measure = *measure;
+    rollup_.measure = heap->measure;
+    if (!heap->missing.empty()) rollup_.warnings.push_back(absl::StrCat(path, ": ", heap->missing));
     return absl::OkStatus();
   }
 
