@@ -12,6 +12,9 @@ namespace {
 constexpr double kSure = 3.3;  // standard errors
 // Of the first growth: at most so much is levelling off, at least so much goes on.
 constexpr double kLevelShare = 0.05, kSteadyShare = 0.5;
+// The second growth, where it is surely less than the first, of the first: what slows down more has an end, and nobody
+// can tell where.
+constexpr double kHardlySlowerShare = 0.8;
 
 size_t MiddleOf(const Series& series) {
   const size_t last = series.size() - 1;
@@ -54,18 +57,21 @@ Verdict JudgeFewPoints(const Series& series) {
           ? std::hypot(second_error / second_hours, ratio * first_error / first_hours) / std::fabs(first_rate)
           : 0;
   const double rate = total / series.Span(), rate_error = error / series.Span();
-  if (moved_first && std::fabs(second) + 2 * second_error < kSteadyShare * std::fabs(first_rate) * second_hours &&
+  // Where chance took few samples of what was added, its error says too little: growth that goes on has the error that
+  // it had before.
+  const double unseen_error =
+      std::max(second_error, first_error * std::sqrt(kSteadyShare * second_hours / first_hours));
+  if (moved_first && std::fabs(second) + 2 * unseen_error < kSteadyShare * std::fabs(first_rate) * second_hours &&
       (!moved_second || std::fabs(ratio) <= kLevelShare)) {
     return MakeVerdict(GrowthKind::kLevellingOff, increments);
   }
   const bool faster = first_rate == 0 || std::fabs(ratio) - 2 * ratio_error > 1 / kSteadyShare;
   if (moved_second && !moved_first && faster &&
       std::fabs(first) + 2 * first_error < kSteadyShare * std::fabs(second_rate) * first_hours) {
-    return MakeVerdict(GrowthKind::kStep,
-                       absl::StrCat(increments, ": another snapshot would tell whether it goes on"));
+    return MakeVerdict(GrowthKind::kStep, absl::StrCat(increments, ": another snapshot would tell whether it goes on"));
   }
   if (moved && ratio + 2 * ratio_error >= 1 && ratio > kSteadyShare) return MakeTrend(rate, rate_error, increments);
-  if (moved && moved_first && moved_second && ratio >= kSteadyShare)
+  if (moved && moved_first && moved_second && ratio >= kHardlySlowerShare)
     return MakeTrend(second_rate, second_error / second_hours, increments);
   return MakeVerdict(GrowthKind::kTooNoisy,
                      absl::StrCat(increments, ": another snapshot would tell whether it goes on"));

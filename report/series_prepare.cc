@@ -13,14 +13,7 @@ Series Thinned(const Series& series) {
   if (series.size() <= kMaxFitPoints) return series;
   std::vector<size_t> kept;
   for (size_t i = 0; i < kMaxFitPoints; i++) kept.push_back(i * (series.size() - 1) / (kMaxFitPoints - 1));
-  Series thin;
-  thin.weight_bytes = series.weight_bytes;
-  for (size_t i : kept) {
-    thin.hours.push_back(series.hours[i]);
-    thin.bytes.push_back(series.bytes[i]);
-    for (size_t j : kept) thin.covariance.push_back(series.Covariance(i, j));
-  }
-  return thin;
+  return series.At(kept);
 }
 
 // The variance is estimated from the same samples, and where none is new it says 0: half a sample's weight stands for

@@ -15,8 +15,10 @@ namespace {
 constexpr double kSure = 3, kLikely = 2.5;  // standard errors
 // A difference of criteria by which one shape is clearly better than another: odds of 3 to 1.
 constexpr double kClearly = 2;
-// Of the first growth: at most so much is levelling off, at least so much goes on.
-constexpr double kLevelShare = 0.05, kSteadyShare = 0.5;
+// Of the first growth: at most so much is levelling off.
+constexpr double kLevelShare = 0.05;
+// A slope at the end that is at least this share of that at the beginning goes on: nobody can tell how it ends.
+constexpr double kHardlySlowerShare = 0.65;
 // What may hide behind the end of the growth, of the growth; and how many standard errors of it are not to be told from
 // none (of 100 that are none 2 are more).
 constexpr double kHiddenShare = 0.25, kNotSure = 2;
@@ -26,8 +28,8 @@ constexpr double kWeakShare = 0.3, kWeakSure = 1.5;
 // Odds (series_odds) from which on the growth of a series is said to have ended, or to go on. A leak that is taken for
 // a warm-up is found by nobody; a warm-up that is taken for a leak costs somebody an hour. Where the best shape says
 // the same, and where it leaves it open and the odds alone must tell.
-constexpr double kGoesOnDoubt = 0.03, kEndedDoubt = 0.1;
-constexpr double kGoesOnDoubtAlone = 0.002, kEndedDoubtAlone = 0.1;
+constexpr double kGoesOnDoubt = 0.07, kEndedDoubt = 0.1;
+constexpr double kGoesOnDoubtAlone = 0.01, kEndedDoubtAlone = 0.02;
 constexpr double kEndedOdds = 0.8, kGoesOnOdds = 0.5;
 constexpr Shape kEndedShapes[] = {Shape::kCurve, Shape::kHinge, Shape::kStep};
 constexpr Shape kGrowingShapes[] = {Shape::kLine, Shape::kLate, Shape::kCurveLine, Shape::kStepLine, Shape::kBend};
@@ -51,10 +53,17 @@ class ShapeJudge {
     const double change = series_.bytes.back() - series_.bytes.front();
     auto has_ended = [&](double doubt) { return odds.goes_on < doubt && odds.ended > kEndedOdds; };
     auto goes_on = [&](double doubt) { return odds.ended + odds.none < doubt && odds.goes_on > kGoesOnOdds; };
+    const ShapeFit& best = fits.best();
+    // Little beside what came before it, and plainly there: such a slope is not among the odds of what goes on.
+    const bool plain = IsBesideStart(best.shape) && std::fabs(best.slope) > 2 * best.sure * best.slope_error;
     if (ended) return has_ended(kGoesOnDoubt) ? verdict : NotToBeTold(series_, change);
-    if (steady) return goes_on(kEndedDoubt) ? verdict : NotToBeTold(series_, change);
+    if (steady) return goes_on(kEndedDoubt) || plain ? verdict : NotToBeTold(series_, change);
     if (has_ended(kGoesOnDoubtAlone)) return Ended(BestOf(fits, kEndedShapes));
     return goes_on(kEndedDoubtAlone) ? GoesOn(BestOf(fits, kGrowingShapes)) : verdict;
+  }
+
+  static bool IsBesideStart(Shape shape) {
+    return shape == Shape::kCurveLine || shape == Shape::kStepLine || shape == Shape::kBend;
   }
 
   static const ShapeFit& BestOf(const SeriesFits& fits, absl::Span<const Shape> shapes) {
@@ -88,6 +97,9 @@ class ShapeJudge {
       case Shape::kLate:
         if (slopes) return OfLate(fits, best);
         break;
+      case Shape::kTwoSteps:
+        if (changes) return OfTwoSteps(fits, best);
+        break;
       case Shape::kCurveLine:
       case Shape::kStepLine:
       case Shape::kBend:
@@ -99,12 +111,12 @@ class ShapeJudge {
 
   static double Better(const SeriesFits& fits, Shape a, Shape b) { return fits.Of(b).criterion - fits.Of(a).criterion; }
 
-
   Verdict OfLine(const SeriesFits& fits) const {
     const ShapeFit& line = fits.Of(Shape::kLine);
     const bool plain = std::fabs(line.slope) > 2 * line.sure * line.slope_error;
     for (Shape ended : {Shape::kCurve, Shape::kHinge, Shape::kStep}) {
-      if (Better(fits, Shape::kLine, ended) < (plain ? kClearly / 2 : kClearly)) return NotToBeTold(series_, line.slope * span_);
+      if (Better(fits, Shape::kLine, ended) < (plain ? kClearly / 2 : kClearly))
+        return NotToBeTold(series_, line.slope * span_);
     }
     // A start-up that the first snapshots saw may be most of it: without them it must go on.
     ShapeFit start;
@@ -122,44 +134,56 @@ class ShapeJudge {
 
   Verdict OfSlowCurve(const SeriesFits& fits, const ShapeFit& best) const {
     const double left = std::exp(-span_ / best.tau_hours);  // of the slope at the beginning
-    if (left > kSteadyShare || Better(fits, Shape::kSlowCurve, Shape::kLine) < kClearly) return OfLine(fits);
+    if (left > kHardlySlowerShare || Better(fits, Shape::kSlowCurve, Shape::kLine) < kClearly) return OfLine(fits);
+    return SlowsDown(best);
+  }
+
+  static Verdict SlowsDown(const ShapeFit& curve) {
     return MakeVerdict(GrowthKind::kTooNoisy, absl::StrCat("it slows down and has not come to its end: snapshots over ",
-                                                  HoursText(3 * best.tau_hours), " would tell"));
+                                                           HoursText(3 * curve.tau_hours), " would tell"));
   }
 
   Verdict GoesOn(const ShapeFit& fit) const {
-    if (std::fabs(fit.slope) <= kSure * fit.slope_error) return NotToBeTold(series_, series_.bytes.back() - series_.bytes.front());
+    if (std::fabs(fit.slope) <= kSure * fit.slope_error)
+      return NotToBeTold(series_, series_.bytes.back() - series_.bytes.front());
     if (fit.shape == Shape::kLine) {
-      return MakeTrend(fit.slope, fit.slope_error,
-                    absl::StrCat(RateText(fit.slope), " all along, ", SignedText(fit.slope * span_), " in ", HoursText(span_)));
+      return MakeTrend(
+          fit.slope, fit.slope_error,
+          absl::StrCat(RateText(fit.slope), " all along, ", SignedText(fit.slope * span_), " in ", HoursText(span_)));
     }
     if (fit.shape == Shape::kLate) {
       return MakeTrend(fit.slope, fit.slope_error,
-                    absl::StrCat(RateText(fit.slope), " for the last ",
-                                 HoursText(series_.hours.back() - series_.hours[fit.place]), ", level before"));
+                       absl::StrCat(RateText(fit.slope), " for the last ",
+                                    HoursText(series_.hours.back() - series_.hours[fit.place]), ", level before"));
     }
     const char* before = fit.shape == Shape::kStepLine    ? " beside a jump of "
                          : fit.shape == Shape::kCurveLine ? " behind a start of "
                                                           : " after ";
-    return MakeTrend(fit.slope, fit.slope_error, absl::StrCat(RateText(fit.slope), " in the end", before, SignedText(fit.change)));
+    return MakeTrend(fit.slope, fit.slope_error,
+                     absl::StrCat(RateText(fit.slope), " in the end", before, SignedText(fit.change)));
   }
 
   Verdict Ended(const ShapeFit& fit) const {
     const double began = series_.hours[0];
     if (fit.shape == Shape::kCurve) {
       return MakeVerdict(GrowthKind::kLevellingOff, absl::StrCat(SignedText(fit.change), ", most of it in the first ",
-                                                        HoursText(2 * fit.tau_hours), ", level since"));
+                                                                 HoursText(2 * fit.tau_hours), ", level since"));
     }
     const double at = series_.hours[fit.place], level = series_.hours.back() - at;
     if (fit.shape == Shape::kHinge) {
       return MakeVerdict(GrowthKind::kLevellingOff,
-                absl::StrCat(SignedText(fit.change), " in the first ", HoursText(at - began), ", level for ", HoursText(level)));
+                         absl::StrCat(SignedText(fit.change), " in the first ", HoursText(at - began), ", level for ",
+                                      HoursText(level)));
     }
-    const std::string jump = absl::StrCat(SignedText(fit.change), " within ", HoursText(at - series_.hours[fit.place - 1]));
-    if (fit.place == 1) return MakeVerdict(GrowthKind::kLevellingOff, absl::StrCat(jump, " of the first snapshot, level since"));
+    const std::string jump =
+        absl::StrCat(SignedText(fit.change), " within ", HoursText(at - series_.hours[fit.place - 1]));
+    if (fit.place == 1)
+      return MakeVerdict(GrowthKind::kLevellingOff, absl::StrCat(jump, " of the first snapshot, level since"));
     if (fit.place + 1 == series_.size())
-      return MakeVerdict(GrowthKind::kStep, absl::StrCat(jump, " of the last snapshot: another would tell whether it goes on"));
-    return MakeVerdict(GrowthKind::kStep, absl::StrCat(jump, ", ", HoursText(level), " before the end; level before and since"));
+      return MakeVerdict(GrowthKind::kStep,
+                         absl::StrCat(jump, " of the last snapshot: another would tell whether it goes on"));
+    return MakeVerdict(GrowthKind::kStep,
+                       absl::StrCat(jump, ", ", HoursText(level), " before the end; level before and since"));
   }
 
   // Is what follows level, as far as can be seen? Its slope is not sure, and what may hide in the error by the end is
@@ -176,18 +200,35 @@ class ShapeJudge {
     return since < kNotSure * error && error < kHiddenShare && since + error < 2 * kHiddenShare;
   }
 
+  // A shape with a slope at its end that is nearly as good as one without.
+  bool MayGoOn(const SeriesFits& fits, const ShapeFit& best, double change) const {
+    for (Shape growing : {Shape::kCurveLine, Shape::kBend, Shape::kStepLine, Shape::kLate}) {
+      const ShapeFit& other = fits.Of(growing);
+      const bool goes_on = other.slope * change > 0 && std::fabs(other.slope) > kLikely * other.slope_error &&
+                           std::fabs(other.slope) * span_ > 2 * kLevelShare * std::fabs(change);
+      if (goes_on && Better(fits, best.shape, growing) < 1.5 * kClearly) return true;
+    }
+    return false;
+  }
+
   Verdict OfBounded(const SeriesFits& fits, const ShapeFit& best) const {
     // A line that serves nearly as well means growth whose end is not to be seen.
     const ShapeFit& line = fits.Of(Shape::kLine);
     if (Better(fits, best.shape, Shape::kLine) < 2 * kClearly) return NotToBeTold(series_, line.slope * span_);
-    for (Shape growing : {Shape::kCurveLine, Shape::kBend, Shape::kStepLine, Shape::kLate}) {
-      const ShapeFit& other = fits.Of(growing);
-      const bool goes_on = other.slope * best.change > 0 && std::fabs(other.slope) > kLikely * other.slope_error &&
-                           std::fabs(other.slope) * span_ > 2 * kLevelShare * std::fabs(best.change);
-      if (goes_on && Better(fits, best.shape, growing) < 1.5 * kClearly) return NotToBeTold(series_, best.change);
-    }
+    if (MayGoOn(fits, best, best.change)) return NotToBeTold(series_, best.change);
     const bool interior_step = best.shape == Shape::kStep && best.place > 1;
     return interior_step || IsLevelBehind(best) ? Ended(best) : NotToBeTold(series_, best.change);
+  }
+
+  Verdict OfTwoSteps(const SeriesFits& fits, const ShapeFit& best) const {
+    const double change = best.change + best.second_change;
+    if (std::fabs(best.second_change) <= best.sure * best.second_error) return OfBounded(fits, fits.Of(Shape::kStep));
+    if (Better(fits, Shape::kTwoSteps, Shape::kLine) < 2 * kClearly || MayGoOn(fits, best, change))
+      return NotToBeTold(series_, change);
+    return MakeVerdict(GrowthKind::kStep,
+                       absl::StrCat("two jumps, ", SignedText(best.change), " and ", SignedText(best.second_change),
+                                    ", ", HoursText(series_.hours.back() - series_.hours[best.second_place]),
+                                    " before the end; level between and since"));
   }
 
   Verdict OfLate(const SeriesFits& fits, const ShapeFit& best) const {
@@ -195,8 +236,8 @@ class ShapeJudge {
     const size_t points = series_.size() - best.place;
     if (Better(fits, Shape::kLate, Shape::kStep) < kClearly || points < 4) {
       return MakeVerdict(points < 4 ? GrowthKind::kStep : GrowthKind::kTooNoisy,
-                absl::StrCat(SignedText(best.slope * growing), " in the last ", HoursText(growing),
-                             ": later snapshots would tell whether it goes on"));
+                         absl::StrCat(SignedText(best.slope * growing), " in the last ", HoursText(growing),
+                                      ": later snapshots would tell whether it goes on"));
     }
     return GoesOn(best);
   }
@@ -211,6 +252,7 @@ class ShapeJudge {
       }
       return OfBounded(fits, *bounded);
     }
+    if (Better(fits, best.shape, Shape::kSlowCurve) < kClearly) return SlowsDown(fits.Of(Shape::kSlowCurve));
     for (Shape ended : {Shape::kCurve, Shape::kHinge, Shape::kStep}) {
       if (Better(fits, best.shape, ended) < kClearly) return NotToBeTold(series_, best.change + slope_change);
     }
@@ -221,11 +263,11 @@ class ShapeJudge {
     // Back from a start that took more than is needed: that is not a trend either.
     if (best.shape != Shape::kStepLine && weak && best.change * best.slope < 0)
       return MakeVerdict(GrowthKind::kLevellingOff,
-                absl::StrCat(SignedText(best.change), " at first, ", RateText(best.slope), " since"));
+                         absl::StrCat(SignedText(best.change), " at first, ", RateText(best.slope), " since"));
     // Down and up again, or up and down: half a wave looks so.
     if (best.change * best.slope < 0 && std::fabs(best.change) > kWeakShare * std::fabs(slope_change)) {
       return MakeVerdict(GrowthKind::kTooNoisy, absl::StrCat(SignedText(best.change), " beside ", RateText(best.slope),
-                                                    ": later snapshots would tell which of them stays"));
+                                                             ": later snapshots would tell which of them stays"));
     }
     return GoesOn(best);
   }

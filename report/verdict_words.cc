@@ -68,8 +68,10 @@ Verdict WithoutGrowth(const Series& series, double change_bytes, double error) {
     const double shorter = series.weight_bytes * (wanted / sampling) * (wanted / sampling);
     advice = absl::StrCat("an interval of ", FormatInterval(RoundedInterval(shorter)), " would tell");
   } else {
-    // The error of a slope falls with the time to the power of 1.5.
-    advice = absl::StrCat("snapshots over ", HoursText(series.Span() * std::pow(error / wanted, 2.0 / 3)), " would tell");
+    // The error of a slope falls with the time to the power of 1.5. Waves that are shorter than the snapshots are apart
+    // look like noise.
+    advice = absl::StrCat("snapshots over ", HoursText(series.Span() * std::pow(error / wanted, 2.0 / 3)),
+                          " would tell, and closer ones whether it comes in waves");
   }
   return MakeVerdict(GrowthKind::kTooNoisy, absl::StrCat(hidden, "; ", advice));
 }
