@@ -123,7 +123,8 @@ Frame PlainReading(std::string_view text) {
 }  // namespace
 
 std::vector<Frame> ReadingsOfText(std::string_view text) {
-  std::vector<Frame> readings = {PlainReading(text)};
+  std::vector<Frame> readings;
+  readings.push_back(PlainReading(text));  // a braced list would copy it
   const Frame& plain = readings.front();
   if (!plain.resolved || !Contains(plain.function, "(")) return readings;
   const std::string name = QualifiedName(plain.function);
