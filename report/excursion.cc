@@ -9,9 +9,9 @@
 namespace cadastre {
 namespace {
 
-constexpr double kFarShare = 0.7;    // of the way from the top down to a side: as far as that is out of it
+constexpr double kFarShare = 0.7;     // of the way from the top down to a side: as far as that is out of it
 constexpr double kSlopeShare = 0.05;  // of its height: what goes on down so steeply belongs to it
-constexpr size_t kShort = 2;         // at most one part of so many
+constexpr size_t kShort = 2;          // at most one part of so many
 // Scatter comes from second differences, which few points hardly know, and the distance to a line from all points.
 constexpr double kErrors = 4, kScatters = 6, kLineErrors = 4, kShare = 0.02;
 
@@ -63,8 +63,8 @@ std::optional<Excursion> Around(const Series& series, double sign) {
   double error = 0;
   for (size_t beside : {excursion.before, excursion.behind})
     error = std::max(error, std::sqrt(series.DifferenceVariance(beside, top)));
-  const double least = std::max(
-      {kErrors * error, kScatters * Scatter(rest), kLineErrors * AroundLine(rest), kShare * series.Level()});
+  const double least =
+      std::max({kErrors * error, kScatters * Scatter(rest), kLineErrors * AroundLine(rest), kShare * series.Level()});
   if (height(top) - nearer <= least) return std::nullopt;
   return excursion;
 }

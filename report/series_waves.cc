@@ -9,7 +9,7 @@ namespace cadastre {
 namespace {
 
 constexpr size_t kMinPointsForScatter = 6;
-constexpr double kTurnErrors = 4, kTurnScatter = 6, kTurnShare = 0.02;
+constexpr double kRegularErrors = 2, kTurnErrors = 4, kTurnScatter = 6, kTurnShare = 0.02;
 
 double MedianOf(std::vector<double> values) {
   auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -28,14 +28,16 @@ double Scatter(const Series& series) {
 
 Waves FindWaves(const Series& series) {
   Waves waves;
-  double noise = series.size() >= kMinPointsForScatter ? kTurnScatter * Scatter(series) : 0;
-  if (const double half = CoarseWaveBytes(series); half > 0) noise = std::min(noise, half);
+  const double scattered = series.size() >= kMinPointsForScatter ? kTurnScatter * Scatter(series) : 0;
+  const double half = RegularWaveBytes(series);
   double level = 0;
   for (double bytes : series.bytes) level = std::max(level, std::fabs(bytes));
   auto went = [&](size_t from, size_t to) {  // 1 up, -1 down, 0 not to be told
     const double change = series.bytes[to] - series.bytes[from];
-    const double threshold =
-        std::max({kTurnErrors * std::sqrt(series.DifferenceVariance(from, to)), noise, kTurnShare * level});
+    const double error = std::sqrt(series.DifferenceVariance(from, to));
+    double noise = std::max(kTurnErrors * error, scattered);
+    if (half > 0) noise = std::min(noise, std::max(half, kRegularErrors * error));
+    const double threshold = std::max(noise, kTurnShare * level);
     return change > threshold ? 1 : change < -threshold ? -1 : 0;
   };
   size_t high = 0, low = 0;

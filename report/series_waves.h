@@ -4,7 +4,7 @@
 // A turn counts if the series went back by more than its errors and its restlessness explain: the last high (or low)
 // and the point of now differ by more than 4 standard errors, 6 times the scatter of second differences (small where
 // waves are sampled well, as large as the noise itself where there are none) and 2 % of the level. Of a regular wave
-// that few points show each time (series_period), half its height is enough instead of the scatter. Units: as in
+// (series_period) half its height is enough, beyond 2 standard errors. Units: as in
 // Series. Errors: none. Thread-safety: pure.
 //
 // Example: Waves waves = FindWaves(series); if (waves.are_waves()) JudgeMeans(CycleMeans(series, waves));

@@ -28,9 +28,9 @@ constexpr double kWeakShare = 0.3, kWeakSure = 1.5;
 // Odds (series_odds) from which on the growth of a series is said to have ended, or to go on. A leak that is taken for
 // a warm-up is found by nobody; a warm-up that is taken for a leak costs somebody an hour. Where the best shape says
 // the same, and where it leaves it open and the odds alone must tell.
-constexpr double kGoesOnDoubt = 0.07, kEndedDoubt = 0.1;
+constexpr double kGoesOnDoubt = 0.02, kEndedDoubt = 0.1;
 constexpr double kGoesOnDoubtAlone = 0.01, kEndedDoubtAlone = 0.02;
-constexpr double kEndedOdds = 0.8, kGoesOnOdds = 0.5;
+constexpr double kEndedOdds = 0.5, kGoesOnOdds = 0.4;
 constexpr Shape kEndedShapes[] = {Shape::kCurve, Shape::kHinge, Shape::kStep};
 constexpr Shape kGrowingShapes[] = {Shape::kLine, Shape::kLate, Shape::kCurveLine, Shape::kStepLine, Shape::kBend};
 
