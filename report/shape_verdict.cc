@@ -28,7 +28,8 @@ constexpr double kWeakShare = 0.3, kWeakSure = 1.5;
 // Odds (series_odds) from which on the growth of a series is said to have ended, or to go on. A leak that is taken for
 // a warm-up is found by nobody; a warm-up that is taken for a leak costs somebody an hour. Where the best shape says
 // the same, and where it leaves it open and the odds alone must tell.
-constexpr double kGoesOnDoubt = 0.02, kEndedDoubt = 0.1;
+constexpr double kGoesOnDoubt = 0.05, kEndedDoubt = 0.1;
+constexpr double kGoesOnDoubtContested = 0.02;  // a shape that goes on is nearly as good
 constexpr double kGoesOnDoubtAlone = 0.01, kEndedDoubtAlone = 0.02;
 constexpr double kEndedOdds = 0.5, kGoesOnOdds = 0.4;
 constexpr Shape kEndedShapes[] = {Shape::kCurve, Shape::kHinge, Shape::kStep};
@@ -56,10 +57,18 @@ class ShapeJudge {
     const ShapeFit& best = fits.best();
     // Little beside what came before it, and plainly there: such a slope is not among the odds of what goes on.
     const bool plain = IsBesideStart(best.shape) && std::fabs(best.slope) > 2 * best.sure * best.slope_error;
-    if (ended) return has_ended(kGoesOnDoubt) ? verdict : NotToBeTold(series_, change);
+    if (ended)
+      return has_ended(IsContested(fits, change) ? kGoesOnDoubtContested : kGoesOnDoubt) ? verdict
+                                                                                         : NotToBeTold(series_, change);
     if (steady) return goes_on(kEndedDoubt) || plain ? verdict : NotToBeTold(series_, change);
     if (has_ended(kGoesOnDoubtAlone)) return Ended(BestOf(fits, kEndedShapes));
     return goes_on(kEndedDoubtAlone) ? GoesOn(BestOf(fits, kGrowingShapes)) : verdict;
+  }
+
+  // Whether growth that goes on the same way explains the series nearly as well.
+  static bool IsContested(const SeriesFits& fits, double change) {
+    const ShapeFit& growing = BestOf(fits, kGrowingShapes);
+    return growing.slope * change > 0 && growing.criterion - fits.best().criterion < kClearly;
   }
 
   static bool IsBesideStart(Shape shape) {
