@@ -24,6 +24,7 @@ constexpr char kFirstLine[] =
     "# cadastre baseline 1: made by `cadastre check --save`, compared with by `cadastre check --baseline`\n";
 constexpr const char* kColumns[] = {"row", "name", "team", "bytes", "stderr", "spread", "site"};
 constexpr size_t kColumnCount = 7;
+constexpr char kEndRow[] = "end,,,,,,\n";
 constexpr uint64_t kMaxBaselineLineBytes = 1 << 20;
 
 // The place that the error leaves meaningful: 263,412,345 ±9,812,345 is 263,000,000 ±10,000,000.
@@ -56,6 +57,10 @@ class Parser {
                       absl::StrCat(record.fields.size(), " columns; a baseline has ", kColumnCount));
     }
     const std::string& row = record.fields[0].text;
+    if (ended_) return CsvError(path_, record.line, 1, "a row behind the end row");
+    ended_ = row == "end";
+    if (row == "binary") sums_.builds[record.fields[1].text].insert(record.fields[6].text);
+    if (ended_ || row == "binary") return absl::OkStatus();
     if (row == "program") sums_.program = record.fields[1].text;
     if (row == "method") sums_.method = record.fields[1].text;
     if (row == "rules") sums_.rules_hash = record.fields[6].text;
@@ -74,6 +79,10 @@ class Parser {
     if (!has_header_) return CsvError(path_, 1, 1, "the header is missing: the file is cut, or no baseline");
     if (sums_.method.empty() || sums_.runs == 0 || !has_total_)
       return absl::InvalidArgumentError(absl::StrCat(path_, ": no method, runs or total: the file is cut"));
+    if (!ended_)
+      return absl::InvalidArgumentError(absl::StrCat(path_,
+                                                     ": no end row: the file is cut, or was saved by an older "
+                                                     "Cadastre: save it again"));
     return std::move(sums_);
   }
 
@@ -125,7 +134,7 @@ class Parser {
   }
 
   std::string path_;
-  bool has_header_ = false, has_total_ = false;
+  bool has_header_ = false, has_total_ = false, ended_ = false;
   std::set<std::pair<std::string, std::string>> seen_;  // rows and their names
   RunSums sums_;
 };
@@ -138,6 +147,9 @@ std::string FormatBaseline(const RunSums& sums) {
                   "method,", CsvCell(sums.method), ",,,,,\n", "runs,,,", sums.runs, ",,,\n", "interval,,,",
                   sums.interval_bytes, ",,,\n", "uptime,,,", static_cast<uint64_t>(std::llround(sums.uptime_s)),
                   ",,,\n", "rules,,,,,,", sums.rules_hash, "\n", "time,", TimeText(sums.time_ns), ",,,,,\n");
+  for (const auto& [name, builds] : sums.builds) {
+    for (const std::string& build : builds) absl::StrAppend(&out, "binary,", CsvCell(name), ",,,,,", build, "\n");
+  }
   out += SumRow("total", sums.total, "", "");
   // The heaviest sites that are surely there.
   std::vector<const RunSum*> sites;
@@ -155,7 +167,7 @@ std::string FormatBaseline(const RunSums& sums) {
     }
   }
   for (const RunSum& team : sums.teams) out += SumRow("team", team, team.name, "");
-  return out;
+  return out + kEndRow;
 }
 
 absl::StatusOr<RunSums> ReadBaseline(const std::string& path) {

@@ -8,11 +8,13 @@
 //   runs,,,3,,,
 //   interval,,,524288,,,
 //   rules,,,,,,0123456789abcdef
+//   binary,libz.so.1,,,,,9f1c…                      (its build id)
 //   time,2026-01-01T00:00:00Z,,,,,
 //   total,,,263000000,10000000,4000000,
 //   module,billing,payments,210000000,9000000,3000000,
 //   team,payments,,210000000,9000000,3000000,
 //   site,"f < g",payments,…                          (module in a row before: `site` rows follow their module)
+//   end,,,,,,                                       (what has none was cut)
 // Bytes are whole; `spread` is the standard deviation between runs. Sites are those beyond three standard errors, at
 // most kMaxBaselineSites. Errors: "FILE:LINE:COLUMN: what". Thread-safety: pure; ReadBaseline reads a file.
 //

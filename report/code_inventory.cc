@@ -138,7 +138,7 @@ absl::Status ReadBuildDirectory(const std::string& path, const TakeMember& take)
 absl::Status ReadSourceDirectory(const std::string& path, const TakeMember& take) {
   return ForEachSource(path, [&](const SourceFile& file) {
     CodeMember member;
-    member.frame = file.AsFrame();
+    member.frame = file.AsFrames().front();
     member.prefix = member.frame.resolved ? PrefixForFrame(member.frame) : absl::StrCat("src:", file.Directory());
     if (member.prefix == "src:") member.prefix += file.path;
     member.what = "source";

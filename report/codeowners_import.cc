@@ -108,8 +108,10 @@ class Importer {
       std::set<std::string> prefixes;
       for (const SourceFile& file : files) {
         if (file.java) {
-          // Its methods, and its nested classes: a bare name would also catch longer ones.
-          for (const char* end : {".", "$"}) prefixes.insert(absl::StrCat(prefix, file.Stem(), end));
+          // Methods of its classes, and their nested classes: a bare name would also catch longer ones.
+          for (const std::string& type : file.types) {
+            for (const char* end : {".", "$"}) prefixes.insert(absl::StrCat(prefix, type, end));
+          }
         } else {
           prefixes.insert(file.path);
         }
@@ -155,15 +157,21 @@ absl::StatusOr<std::vector<std::string>> CompareWithCodeowners(const Codeowners&
   absl::Status status = ForEachSource(repository, [&](const SourceFile& file) {
     const CodeownersLine* line = codeowners.Find(file.path);
     if (line == nullptr || line->Team().empty()) return;
-    const Rule* rule = owner.Find(file.AsFrame());
-    if (rule != nullptr && rule->team == line->Team()) return;
-    std::string group = GroupPrefix(file);
-    auto& [count, first] = differences[absl::StrCat(
-        group.empty() ? file.path : group, ": CODEOWNERS:", line->line, " says ", line->Team(), ", ",
-        rule == nullptr ? "no rule matches"
-                        : absl::StrCat(RulePlace(*rule), " ", RulePrefixText(*rule), " says ",
-                                       rule->team.empty() ? "no team" : rule->team))];
-    if (count++ == 0) first = file.path;
+    const std::string group = GroupPrefix(file);
+    std::set<std::string> of_source;  // once for each file, however many classes it has
+    for (const Frame& frame : file.AsFrames()) {
+      const Rule* rule = owner.Find(frame);
+      if (rule != nullptr && rule->team == line->Team()) continue;
+      of_source.insert(
+          absl::StrCat(group.empty() ? file.path : group, ": CODEOWNERS:", line->line, " says ", line->Team(), ", ",
+                       rule == nullptr ? "no rule matches"
+                                       : absl::StrCat(RulePlace(*rule), " ", RulePrefixText(*rule), " says ",
+                                                      rule->team.empty() ? "no team" : rule->team)));
+    }
+    for (const std::string& difference : of_source) {
+      auto& [count, first] = differences[difference];
+      if (count++ == 0) first = file.path;
+    }
   });
   if (!status.ok()) return status;
   std::vector<std::string> lines;

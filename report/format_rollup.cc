@@ -117,6 +117,7 @@ std::string FormatRollupText(const Rollup& rollup, double limit_percent) {
   for (const RollupContainer& container : rollup.containers)
     absl::StrAppend(&out, SafeText(ContainerLine(container)), "\n");
   absl::StrAppend(&out, MethodOf(rollup), "\n", Verdict(rollup, limit_percent), "\n");
+  for (const std::string& warning : rollup.warnings) absl::StrAppend(&out, "warning: ", SafeText(warning), "\n");
   if (!rollup.suggestions.empty())
     out += "rules that would give the unattributed part an owner (fill in module and team):\n";
   for (const RollupSuggestion& suggestion : rollup.suggestions) {
@@ -130,7 +131,9 @@ std::string FormatRollupMarkdown(const Rollup& rollup, double limit_percent) {
   std::string out = absl::StrCat(PrintMarkdown(ModuleTable(rollup)), "\n", PrintMarkdown(TeamTable(rollup)), "\n");
   for (const RollupContainer& container : rollup.containers)
     absl::StrAppend(&out, SafeText(ContainerLine(container)), "\n\n");
-  return absl::StrCat(out, MethodOf(rollup), "; ", Verdict(rollup, limit_percent), "; a triage aid, not an invoice\n");
+  absl::StrAppend(&out, MethodOf(rollup), "; ", Verdict(rollup, limit_percent), "; a triage aid, not an invoice\n");
+  for (const std::string& warning : rollup.warnings) absl::StrAppend(&out, "\n> ", SafeText(warning), "\n");
+  return out;
 }
 
 std::string FormatRollupCsv(const Rollup& rollup) {
@@ -144,7 +147,7 @@ std::string FormatRollupCsv(const Rollup& rollup) {
 }
 
 std::string FormatRollupJson(const Rollup& rollup, double limit_percent) {
-  std::vector<std::string> modules, teams, containers, suggestions;
+  std::vector<std::string> modules, teams, containers, suggestions, warnings;
   for (const RollupRow& row : rollup.modules) {
     JsonObject object;
     object.Text("module", row.name).Integer("bytes", row.bytes).Number("share_pct", rollup.SharePercent(row));
@@ -174,6 +177,7 @@ std::string FormatRollupJson(const Rollup& rollup, double limit_percent) {
     object.Text("prefix", suggestion.prefix).Integer("bytes", suggestion.bytes);
     suggestions.push_back(object.Integer("samples", suggestion.samples).Done());
   }
+  for (const std::string& warning : rollup.warnings) warnings.push_back(JsonString(warning));
   std::string out = "{\n";
   auto member = [&out](const char* key, const std::string& json, bool last = false) {
     absl::StrAppend(&out, "  \"", key, "\": ", json, last ? "\n" : ",\n");
@@ -189,7 +193,8 @@ std::string FormatRollupJson(const Rollup& rollup, double limit_percent) {
   member("unattributed_samples_share_pct", JsonNumber(rollup.SamplesSharePercent(rollup.Unattributed())));
   member("max_unattributed_pct", JsonNumber(limit_percent));
   member("containers", JsonArray(containers, "  "));
-  member("suggested_rules", JsonArray(suggestions, "  "), true);
+  member("suggested_rules", JsonArray(suggestions, "  "));
+  member("warnings", JsonArray(warnings, "  "), true);
   return out + "}\n";
 }
 

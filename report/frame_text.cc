@@ -54,7 +54,21 @@ bool HasSlashedClass(std::string_view name) {
          !Contains(name, "::") && !Contains(name, " ") && !Contains(name, ".so");
 }
 
+// Without the loader and the module that a stack trace of Java puts first: "java.base/", "app//", "app/m@1/". Go's
+// "github.com/acme/shop.Add" has no version, and its first part is no module of the JDK's.
+std::string_view WithoutModule(std::string_view name) {
+  const std::string_view head = name.substr(0, name.find('('));
+  const size_t slash = head.find('/'), two = head.find("//"), at = head.find('@');
+  if (slash == 0 || slash == std::string_view::npos || Contains(head, " ") || Contains(head, ".so")) return name;
+  if (two != std::string_view::npos) return name.substr(two + 2);
+  const bool of_jdk = head.substr(0, 5) == "java." || head.substr(0, 4) == "jdk.";
+  if (at == std::string_view::npos && !of_jdk) return name;
+  const size_t behind = at == std::string_view::npos ? slash : head.find('/', at);
+  return behind == std::string_view::npos ? name : name.substr(behind + 1);
+}
+
 void SetFunction(std::string_view name, Frame* frame) {
+  name = WithoutModule(name);
   frame->function = name;
   frame->resolved = true;
   if (HasSlashedClass(name)) std::replace(frame->function.begin(), frame->function.end(), '/', '.');
@@ -109,13 +123,16 @@ Frame PlainReading(std::string_view text) {
 }  // namespace
 
 std::vector<Frame> ReadingsOfText(std::string_view text) {
-  std::vector<Frame> readings = {PlainReading(text)};
+  std::vector<Frame> readings;
+  readings.push_back(PlainReading(text));  // a braced list would copy it
   const Frame& plain = readings.front();
-  if (plain.resolved && !plain.java && Contains(plain.function, "(")) {
-    Frame qualified = plain;
-    qualified.function = QualifiedName(plain.function);
-    if (qualified.function != plain.function) readings.push_back(qualified);
-  }
+  if (!plain.resolved || !Contains(plain.function, "(")) return readings;
+  const std::string name = QualifiedName(plain.function);
+  if (name == plain.function) return readings;
+  Frame bare = plain;
+  SetFunction(name, &bare);
+  bare.java = bare.java && bare.library.empty();
+  readings.insert(readings.begin(), std::move(bare));
   return readings;
 }
 

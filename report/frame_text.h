@@ -2,6 +2,8 @@
 //
 //   acme::billing::Writer::Grow(unsigned long)      a function, with or without parameters
 //   com.acme.Invoice.add   com/acme/Invoice.add_[j]  Java, as jstack and as async-profiler write it
+//   void com.acme.Invoice.add(int)   com/acme/Invoice.add(Ljava/lang/String|)V   with its types, as javap and
+//   async-profiler write them; java.base@21/java.util.zip.Deflater.init, app//com.acme.Invoice.add   with its module
 //   deflateInit2_ (libz.so.1)   Invoice.add (Invoice.java:88)   as `cadastre report` prints it
 //   libz.so.1!deflateInit2_   libz.so.1`deflateInit2_           a function of a library
 //   [libz.so.1]   libz.so.1+0x2f10                  a library, the function is not known
@@ -21,7 +23,8 @@
 
 namespace cadastre {
 
-// What the text may mean, likeliest first: as it stands, then without return type and parameters. Never empty.
+// What the text may mean, likeliest first: without return type and parameters, as frames of profiles are, then as it
+// stands. Without parameters nothing tells a return type from a name with a blank in it. Never empty.
 std::vector<Frame> ReadingsOfText(std::string_view text);
 
 // The rule of the first reading that has one, or nullptr.

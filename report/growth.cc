@@ -288,6 +288,12 @@ class Comparison {
         break;
       }
     }
+    for (size_t i = 1; i < n_; i++) {
+      const std::string replaced = ReplacedBinaries(snapshots_[i - 1].builds, snapshots_[i].builds);
+      if (replaced.empty()) continue;
+      add(absl::StrCat("replaced between ", snapshots_[i - 1].label, " and ", snapshots_[i].label, ": ", replaced));
+      break;
+    }
     bool exact = false, sampled = false;
     for (const GrowthSnapshot& snapshot : snapshots_) (snapshot.interval_bytes == 1 ? exact : sampled) = true;
     if (exact && sampled && first.metric != Metric::kMapped)

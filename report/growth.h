@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "report/binary_builds.h"
 #include "report/estimate.h"
 #include "report/verdict.h"
 
@@ -67,6 +68,7 @@ struct GrowthSnapshot {
   std::string method;           // "sampled, live bytes by allocation site, first owned frame"
   uint64_t interval_bytes = 0;  // 1 = every allocation was recorded
   std::string rules_hash;
+  BinaryBuilds builds;
   bool guesses = false;           // owners are guesses
   bool baseline = false;          // from a file: `modules` and `teams` hold the sums, `sites` the larger ones only
   uint64_t cohort_before_ns = 0;  // uptime of the first snapshot, if that is of the same process; 0 = none

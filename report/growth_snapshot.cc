@@ -107,6 +107,7 @@ GrowthSnapshot TakeGrowth(const Report& report, const OwnerRules& rules, const s
   snapshot.method = report.method;
   snapshot.interval_bytes = profile.exact() ? 1 : profile.current_interval_bytes;
   snapshot.rules_hash = RulesHash(rules);
+  snapshot.builds = BuildsOf(profile);
   snapshot.guesses = report.guesses;
   snapshot.total = EstimateOf(report.totals, snapshot.metric);
   snapshot.warnings = report.trust.warnings;

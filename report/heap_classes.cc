@@ -52,9 +52,9 @@ class TableParser {
     return status.ok() ? status : CsvError(file_, number.line, number.column, std::string(status.message()));
   }
 
-  absl::StatusOr<HeapMeasure> Finish() const {
+  absl::StatusOr<HeapClasses> Finish() const {
     if (class_at_ < 0) return CsvError(file_, 1, 1, absl::StrCat("missing header line: ", kHeaderHint));
-    return measure_;
+    return HeapClasses{measure_, ""};
   }
 
  private:
@@ -94,7 +94,7 @@ class TableParser {
   size_t columns_ = 0;
 };
 
-absl::StatusOr<HeapMeasure> ReadTable(const std::string& path, TextFile* file, const TakeClass& take) {
+absl::StatusOr<HeapClasses> ReadTable(const std::string& path, TextFile* file, const TakeClass& take) {
   TableParser parser(path, take);
   CsvReader reader(path, kMaxLineBytes, [&](const CsvRecord& record) { return parser.Take(record); });
   while (file->Next()) {
@@ -109,33 +109,72 @@ absl::StatusOr<HeapMeasure> ReadTable(const std::string& path, TextFile* file, c
 
 bool IsHistogramHeading(std::string_view line) { return line.find("#instances") != std::string_view::npos; }
 
-// "   1:         54646        6024416  [B (java.base@17.0.15)"
-absl::StatusOr<HeapMeasure> ReadHistogram(TextFile* file, const TakeClass& take) {
-  bool headed = false;
-  while (file->Next()) {
-    std::string line(file->line());
-    if (IsHistogramHeading(line)) headed = true;
-    std::vector<std::string> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-    // "4242:" and the like stand above; blank lines, the dashes and the total are no rows.
-    if (!headed || IsHistogramHeading(line) || words.empty() || absl::StartsWith(words[0], "---") ||
-        words[0] == "Total") {
-      continue;
-    }
+// Rows and, behind them, their sum:
+//   "   1:         54646        6024416  [B (java.base@17.0.15)"
+//   "Total         54646        6024416"
+class HistogramParser {
+ public:
+  HistogramParser(const TextFile& file, const TakeClass& take) : file_(file), take_(take) {}
+
+  absl::Status Take(std::string_view line) {
+    const bool heading = IsHistogramHeading(line);
+    std::vector<std::string> words =
+        absl::StrSplit(absl::string_view(line.data(), line.size()), absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    if (heading && headed_) return file_.Error("a second histogram begins here: give one");
+    headed_ |= heading;
+    // "4242:" and the like stand above; blank lines and the dashes are no rows.
+    if (!headed_ || heading || words.empty() || absl::StartsWith(words[0], "---")) return absl::OkStatus();
+    return words[0] == "Total" ? TakeTotal(words) : TakeRow(words);
+  }
+
+  // What is missing.
+  std::string Missing() const {
+    if (!has_total_) return "the histogram has no Total line: it is cut, and what stood behind is in no figure";
+    if (total_ == bytes_) return "";
+    return absl::StrCat("the rows of the histogram have ", bytes_, " bytes, its Total line ", total_,
+                        ": rows are missing, or not of it");
+  }
+
+ private:
+  absl::Status TakeRow(const std::vector<std::string>& words) {
     uint64_t number = 0, instances = 0, bytes = 0;
     std::string rank = words[0];
     if (rank.back() == ':') rank.pop_back();
     if (words.size() < 4 || rank == words[0] || !ParseBytes(rank, &number) || !ParseBytes(words[1], &instances))
-      return file->Error("not a row of a class histogram: NUM: INSTANCES BYTES CLASS");
-    if (!ParseBytes(words[2], &bytes)) return file->Error(NotBytes(words[2]));
-    if (absl::Status status = take(words[3], bytes); !status.ok()) return file->Error(std::string(status.message()));
+      return file_.Error("not a row of a class histogram: NUM: INSTANCES BYTES CLASS");
+    if (!ParseBytes(words[2], &bytes)) return file_.Error(NotBytes(words[2]));
+    if (absl::Status status = take_(words[3], bytes); !status.ok()) return file_.Error(std::string(status.message()));
+    bytes_ += bytes;
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeTotal(const std::vector<std::string>& words) {
+    uint64_t bytes = 0;
+    if (words.size() < 3 || !ParseBytes(words[2], &bytes))
+      return file_.Error("not the end of a class histogram: Total INSTANCES BYTES");
+    total_ = bytes;
+    has_total_ = true;
+    return absl::OkStatus();
+  }
+
+  const TextFile& file_;
+  const TakeClass& take_;
+  bool headed_ = false, has_total_ = false;
+  uint64_t bytes_ = 0, total_ = 0;
+};
+
+absl::StatusOr<HeapClasses> ReadHistogram(TextFile* file, const TakeClass& take) {
+  HistogramParser parser(*file, take);
+  while (file->Next()) {
+    if (absl::Status status = parser.Take(file->line()); !status.ok()) return status;
   }
   if (!file->status().ok()) return file->status();
-  return HeapMeasure::kShallow;
+  return HeapClasses{HeapMeasure::kShallow, parser.Missing()};
 }
 
 }  // namespace
 
-absl::StatusOr<HeapMeasure> ReadHeapClasses(const std::string& path, const TakeClass& take) {
+absl::StatusOr<HeapClasses> ReadHeapClasses(const std::string& path, const TakeClass& take) {
   absl::StatusOr<TextFile> file = TextFile::Open(path);
   if (!file.ok()) return file.status();
   absl::StatusOr<std::string_view> head = file->Peek(kPeekBytes);

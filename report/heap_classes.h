@@ -5,7 +5,7 @@
 // Units: bytes. Errors: "FILE:LINE:COLUMN: what". Memory: bounded. Thread-safety: none.
 //
 // Example:
-//   absl::StatusOr<HeapMeasure> measure = ReadHeapClasses("heap.csv", [](std::string_view name, uint64_t bytes) {...});
+//   absl::StatusOr<HeapClasses> heap = ReadHeapClasses("heap.csv", [](std::string_view name, uint64_t bytes) {...});
 #ifndef CADASTRE_REPORT_HEAP_CLASSES_H_
 #define CADASTRE_REPORT_HEAP_CLASSES_H_
 
@@ -21,8 +21,14 @@ namespace cadastre {
 
 enum class HeapMeasure { kRetained, kShallow };
 
+struct HeapClasses {
+  HeapMeasure measure = HeapMeasure::kRetained;
+  std::string
+      missing;  // what a histogram's total says that its rows do not have; empty = nothing is known to be missing
+};
+
 // `take` is called for each row; its error ends the reading and is given the row's place.
-absl::StatusOr<HeapMeasure> ReadHeapClasses(const std::string& path,
+absl::StatusOr<HeapClasses> ReadHeapClasses(const std::string& path,
                                             const std::function<absl::Status(std::string_view, uint64_t)>& take);
 
 }  // namespace cadastre

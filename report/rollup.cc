@@ -21,8 +21,10 @@
 namespace cadastre {
 namespace {
 
-constexpr size_t kMaxKnownFrameBytes = 64 << 20;  // of texts whose rule is remembered: most files have fewer
-constexpr size_t kMaxPrefixes = 100'000;          // that are counted for suggestions
+// Of texts whose rule is remembered: some hundred thousand frames, more than most programs have methods on their
+// stacks. A larger table misses the processor's caches at every frame of a file whose frames hardly recur.
+constexpr size_t kMaxKnownFrameBytes = 8 << 20;
+constexpr size_t kMaxPrefixes = 100'000;  // that are counted for suggestions
 constexpr size_t kMaxSuggestions = 5;
 constexpr int kPackageParts = 3;
 
@@ -60,11 +62,12 @@ class Summing {
   }
 
   absl::Status ReadHeap(const std::string& path) {
-    absl::StatusOr<HeapMeasure> measure =
+    absl::StatusOr<HeapClasses> heap =
         ReadHeapClasses(path, [&](std::string_view name, uint64_t bytes) { return TakeClass(name, bytes); });
-    if (!measure.ok()) return measure.status();
+    if (!heap.ok()) return heap.status();
     rollup_.heap_path = path;
-    rollup_.measure = *measure;
+    rollup_.measure = heap->measure;
+    if (!heap->missing.empty()) rollup_.warnings.push_back(absl::StrCat(path, ": ", heap->missing));
     return absl::OkStatus();
   }
 
@@ -163,14 +166,17 @@ class Summing {
   }
 
   const Rule* RuleOf(std::string_view frame) {
-    auto known = known_.find(absl::string_view(frame.data(), frame.size()));
-    if (known != known_.end()) return known->second;
-    if (known_bytes_ + frame.size() > kMaxKnownFrameBytes) {
+    if (known_bytes_ > kMaxKnownFrameBytes) {
       known_.clear();
       known_bytes_ = 0;
     }
-    known_bytes_ += frame.size();
-    return known_.try_emplace(std::string(frame), FindRuleOfText(owner_, frame)).first->second;
+    const absl::string_view key(frame.data(), frame.size());
+    // One hash for the search and for what is put there.
+    auto known = known_.lazy_emplace(key, [&](const auto& construct) {
+      known_bytes_ += frame.size();
+      construct(key, FindRuleOfText(owner_, frame));
+    });
+    return known->second;
   }
 
   static std::string ClassPrefix(std::string_view name) {

@@ -53,6 +53,7 @@ struct Rollup {
   std::vector<RollupRow> teams;
   std::vector<RollupContainer> containers;
   std::vector<RollupSuggestion> suggestions;  // of what has no owner, heaviest first, a few
+  std::vector<std::string> warnings;          // "FILE: what": inputs that are not whole
 
   const RollupRow& Unattributed() const { return modules.back(); }
   bool HasBytes() const { return bytes > 0; }

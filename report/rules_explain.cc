@@ -55,7 +55,7 @@ std::string Reason(const Rule& winner, const Rule& loser) {
 // Rules `lib:NAME!PREFIX` that would match if the frame named the library.
 std::string LibraryHints(const std::vector<Rule>& rules, const std::string& text) {
   std::string hints;
-  const Frame frame = ReadingsOfText(text).back();
+  const Frame frame = ReadingsOfText(text).front();
   if (!frame.library.empty() || frame.function.empty()) return "";
   const Rule* best = nullptr;
   std::string library;
@@ -72,6 +72,21 @@ std::string LibraryHints(const std::vector<Rule>& rules, const std::string& text
   if (best == nullptr) return "";
   return absl::StrCat("  in ", library, " it would be ", Charge(*best), " by ", RuleWords(*best), ": ask for '", text,
                       " (", library, ")'\n");
+}
+
+// At semicolons that are not of a signature: "com/acme/X.run(Ljava/lang/String;)V".
+std::vector<std::string> SplitOutsideParentheses(const std::string& stack) {
+  std::vector<std::string> frames = {""};
+  int depth = 0;
+  for (char c : stack) {
+    depth += c == '(' ? 1 : c == ')' && depth > 0 ? -1 : 0;
+    if (c == ';' && depth == 0) {
+      frames.emplace_back();
+    } else {
+      frames.back() += c;
+    }
+  }
+  return frames;
 }
 
 }  // namespace
@@ -138,6 +153,9 @@ std::string ExplainStack(const OwnerRules& rules, const std::vector<std::string>
 }
 
 std::vector<std::string> FramesOfPastedStack(const std::string& text) {
+  for (RuleKey key : {RuleKey::kClass, RuleKey::kThread}) {
+    if (absl::StartsWith(text, RuleMarker(key))) return {text};  // no frame: "class:[Lcom.acme.Foo;"
+  }
   std::vector<std::string> frames;
   if (absl::StrContains(text, " < ")) {
     frames = absl::StrSplit(text, " < ");
@@ -147,7 +165,7 @@ std::vector<std::string> FramesOfPastedStack(const std::string& text) {
     bool count = blank != std::string::npos && blank + 1 < stack.size() &&
                  stack.find_first_not_of("0123456789", blank + 1) == std::string::npos;
     if (count) stack.resize(blank);
-    frames = absl::StrSplit(stack, ';');
+    frames = SplitOutsideParentheses(stack);
     std::reverse(frames.begin(), frames.end());
   } else {
     frames = {text};

@@ -51,6 +51,41 @@ bool IsClassName(const Rule& rule) {
   return dot != std::string::npos && dot + 1 < rule.prefix.size() && absl::ascii_isupper(rule.prefix[dot + 1]);
 }
 
+// Whether one of two words comes of the other by one letter that is wrong, missing, too much, or two that are
+// exchanged.
+bool IsSlipOf(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > 1) return false;
+  size_t same = 0;
+  while (same < a.size() && a[same] == b[same]) same++;
+  const std::string_view rest_a = a.substr(same), rest_b = b.substr(same);
+  if (a.size() < b.size()) return rest_a == rest_b.substr(1);
+  if (rest_a.size() > 1 && rest_a[0] == rest_b[1] && rest_a[1] == rest_b[0])
+    return rest_a.substr(2) == rest_b.substr(2);
+  return rest_a.empty() || rest_a.substr(1) == rest_b.substr(1);
+}
+
+// What is written before a prefix for what it is of, as people who do not look it up write it.
+struct MarkerWord {
+  std::string_view word, marker;
+};
+constexpr MarkerWord kMarkerWords[] = {
+    {"lib", "lib:"},  {"library", "lib:"}, {"src", "src:"},    {"source", "src:"},    {"file", "src:"},
+    {"path", "src:"}, {"class", "class:"}, {"type", "class:"}, {"thread", "thread:"}, {"threads", "thread:"}};
+
+// What such a word means: a marker, or the name of a kind; empty: nothing that is known.
+std::string_view MeantBy(std::string_view word) {
+  const std::string lower = absl::AsciiStrToLower(absl::string_view(word.data(), word.size()));
+  auto matches = [&](std::string_view known) { return lower == known || (known.size() > 3 && IsSlipOf(lower, known)); };
+  for (RuleWalk walk : {RuleWalk::kOwner, RuleWalk::kTransparent, RuleWalk::kContainer, RuleWalk::kPool}) {
+    if (matches(RuleWalkName(walk))) return RuleWalkName(walk);
+  }
+  for (const MarkerWord& known : kMarkerWords) {
+    if (matches(known.word)) return known.marker;
+  }
+  return "";
+}
+
 class Linter {
  public:
   explicit Linter(const std::vector<Rule>& rules) : built_in_({BuiltInRules(), ""}) {
@@ -62,7 +97,8 @@ class Linter {
   std::vector<LintFault> Lint() {
     for (const Rule* rule : rules_) first_.try_emplace(RulePrefixText(*rule), rule);
     for (const Rule* rule : rules_) {
-      if (!Twin(*rule)) Boundary(*rule);
+      if (!Twin(*rule) && !Marker(*rule)) Boundary(*rule);
+      Kind(*rule);
       Platform(*rule);
       Spelling(*rule);
     }
@@ -105,6 +141,43 @@ class Linter {
     }
     if (IsClassName(rule)) return;
     Add(rule, absl::StrCat("prefix ", prefix, " ends inside a name and also catches ", prefix, "x; write ", meant));
+  }
+
+  // "container:com.acme.Cache" and "libs:libz.so" are prefixes of functions that nobody has.
+  bool Marker(const Rule& rule) {
+    const size_t colon = rule.prefix.find(':');
+    if (rule.key != RuleKey::kFunction || colon == std::string::npos || rule.prefix.substr(colon, 2) == "::")
+      return false;
+    const std::string word = rule.prefix.substr(0, colon), rest = rule.prefix.substr(colon + 1);
+    const std::string meant(MeantBy(word));
+    if (meant.empty()) return false;
+    const std::string said =
+        absl::StrCat("prefix ", rule.prefix, " is of a function called so: ", word, ": is no marker");
+    if (meant.back() == ':') {
+      Add(rule, absl::StrCat(said, "; write ", meant, rest));
+    } else {
+      Add(rule, absl::StrCat(said, "; write ", rest, " and ", meant, " in the column kind"));
+    }
+    return true;
+  }
+
+  // A kind that nothing can come of.
+  void Kind(const Rule& rule) {
+    if (rule.walk == RuleWalk::kOwner) return;
+    const std::string kind = RuleWalkName(rule.walk);
+    if (rule.key == RuleKey::kThread) {
+      Add(rule, absl::StrCat("a thread is in no stack, so the kind ", kind, " of ", RulePrefixText(rule),
+                             " says nothing: only owner does"));
+      return;
+    }
+    if (rule.key != RuleKey::kClass || rule.walk == RuleWalk::kTransparent) return;
+    for (const Rule* other : rules_) {
+      const bool in_stacks = other->key != RuleKey::kClass && other->key != RuleKey::kThread;
+      const bool shared = other->walk == RuleWalk::kContainer || other->walk == RuleWalk::kPool;
+      if (in_stacks && shared && other->module == rule.module) return;
+    }
+    Add(rule, absl::StrCat("no frame says who created what lies in ", RulePrefixText(rule), ": give module ",
+                           rule.module, " a rule of kind ", kind, " for the functions that fill it too"));
   }
 
   void Platform(const Rule& rule) {

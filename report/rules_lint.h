@@ -25,6 +25,8 @@ struct LintFault {
 //   - a prefix that ends inside a name ("com.acme.bill" also catches com.acme.billboard), and, where a rule with the
 //     boundary stands beside it, that it has only such names left
 //   - a module that several teams own; teams, or a module and the platform, that are spelt in two ways
+//   - what looks like a marker and is none ("container:com.acme.", "libs:libz.so"), and kinds that nothing comes of: of
+//     threads, and of a class whose module has no functions that would say who created what lies in it
 //   - a module of the user's called platform, without a kind, for what the built-in rules do not know as such
 std::vector<LintFault> LintRules(const std::vector<Rule>& rules);
 

@@ -97,6 +97,7 @@ absl::StatusOr<RunSums> RunSumsOf(const std::vector<GrowthSnapshot>& runs) {
     sums.uptime_s = std::max(sums.uptime_s, run.uptime_s);
     sums.time_ns = std::max(sums.time_ns, run.time_ns);
     sums.guesses |= run.guesses;
+    for (const auto& [name, builds] : run.builds) sums.builds[name].insert(builds.begin(), builds.end());
     auto add = [&](std::map<Key, Runs>* rows, const Key& key, const GrowthSite& site) -> RunSum& {
       auto [place, inserted] = rows->try_emplace(key, Runs(runs.size()));
       place->second.estimates[i].value += site.estimate.value;
@@ -137,6 +138,7 @@ GrowthSnapshot SnapshotOf(const RunSums& sums, const std::string& label) {
   snapshot.program = sums.program;
   snapshot.method = sums.method;
   snapshot.rules_hash = sums.rules_hash;
+  snapshot.builds = sums.builds;
   snapshot.interval_bytes = sums.interval_bytes;
   snapshot.uptime_s = sums.uptime_s;
   snapshot.time_ns = sums.time_ns;

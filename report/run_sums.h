@@ -28,6 +28,7 @@ struct RunSum {
 struct RunSums {
   uint64_t runs = 0;
   std::string program, method, rules_hash;
+  BinaryBuilds builds;          // of all runs
   uint64_t interval_bytes = 0;  // the largest; 1 = every allocation was recorded
   double uptime_s = 0;          // the longest
   uint64_t time_ns = 0;         // the latest

@@ -31,19 +31,23 @@ enum class Shape {
   kStepLine,   // a step and a line
   kBend,       // two slopes
   kSlowCurve,  // a curve that has not come to its end
+  kTwoSteps,   // three levels, each of two points at least
 };
+inline constexpr size_t kShapes = static_cast<size_t>(Shape::kTwoSteps) + 1;
 
 struct ShapeFit {
   Shape shape = Shape::kConstant;
   double criterion = 0;     // the smaller the better
   size_t place = 0;         // kStep, kStepLine: the first point behind; kHinge, kLate, kBend: where it bends
+  size_t second_place = 0;  // kTwoSteps: the first point behind the second, `place` being that behind the first
   double tau_hours = 0;     // kCurve, kCurveLine
   double change = 0;        // height of the step or of the curve, bytes
   double change_error = 0;  // its standard error
   double slope = 0;         // at the end of the series, bytes an hour; kCurve: none
   double slope_error = 0;   // its standard error
   double first_slope = 0;   // kBend: before the bend
-  double restlessness = 0;  // s, bytes
+  double second_change = 0, second_error = 0;  // kTwoSteps: height of the second step
+  double restlessness = 0;                     // s, bytes
   // How many standard errors are as much as 3 are where errors are known: more where they come from few points.
   double sure = 3;
 };

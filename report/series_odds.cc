@@ -12,20 +12,22 @@ namespace cadastre {
 namespace {
 
 constexpr double kGoesOnShare = 0.3, kEndedShare = 0.1;
+constexpr double kHardlyCurved = 0.8;
 // Back from a start that took more than is needed is an end too, up to this share of the mean rate.
 constexpr double kBackShare = -0.3;
 // What bends later than this leaves too little behind to be told from what does not.
 constexpr double kLastPlace = 0.8;
 // Growth that ended later than this has not been seen to end: what follows is too short.
 constexpr double kLevelSince = 2.0 / 3;
-constexpr int kTimes = 20;
+constexpr int kTimes = 40;  // so close that the nearest one fits any curve to a thousandth of its height
 
 double NormalBelow(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
 
-// A column whose change over the series is 1, and how fast it goes at the end, as a multiple of its mean rate.
+// A column whose change over the series is 1, and how fast it goes at the end, as a multiple of its mean rate. What is
+// left of a curve's rate at the end will not last: it neither goes on so nor has it ended.
 struct Part {
   std::vector<double> column;
-  double end_rate;
+  double end_rate, lasting_rate;
 };
 
 class Odds {
@@ -53,12 +55,12 @@ class Odds {
 
   void WeighAt(const WhitenedSeries& white) {
     one_ = white.Column(std::vector<double>(n_, 1));
-    auto part = [&](double end_rate, auto value_at) {
+    auto part = [&](double end_rate, double lasting_rate, auto value_at) {
       std::vector<double> values(n_);
       for (size_t i = 0; i < n_; i++) values[i] = value_at(hours_[i]);
-      return Part{white.Column(values), end_rate};
+      return Part{white.Column(values), end_rate, lasting_rate};
     };
-    const Part line = part(1, [&](double t) { return t / span_; });
+    const Part line = part(1, 1, [&](double t) { return t / span_; });
     constexpr double kThird = 1.0 / 3;
     Take(white, {}, kThird);
     // What goes on: a line, alone or beside something else. What ended: a step, a bend, a curve.
@@ -69,21 +71,23 @@ class Odds {
     const double each = 1.0 / static_cast<double>(std::max<size_t>(1, places.size()));
     for (size_t k : places) {
       const double at = hours_[k];
-      const Part step = part(0, [&](double t) { return t >= at ? 1.0 : 0.0; });
-      const Part hinge = part(0, [&](double t) { return std::min(t, at) / at; });
-      const Part late = part(span_ / (span_ - at), [&](double t) { return std::max(0.0, t - at) / (span_ - at); });
+      const Part step = part(0, 0, [&](double t) { return t >= at ? 1.0 : 0.0; });
+      const Part hinge = part(0, 0, [&](double t) { return std::min(t, at) / at; });
+      const double late_rate = span_ / (span_ - at);
+      const Part late = part(late_rate, late_rate, [&](double t) { return std::max(0.0, t - at) / (span_ - at); });
       Take(white, {&step}, kEnded * each);
       Take(white, {&hinge}, kEnded * each, at > kLevelSince * span_);
       Take(white, {&late}, kBeside * each);
-      if (k > 1) Take(white, {&step, &line}, kBeside * each);
+      Take(white, {&step, &line}, kBeside * each);
       if (k > 1) Take(white, {&hinge, &late}, kBeside * each);
     }
     const double shortest = span_ / static_cast<double>(n_ - 1) / 2;
     for (int i = 0; i < kTimes; i++) {
       const double tau = shortest * std::pow(3 * span_ / shortest, static_cast<double>(i) / (kTimes - 1));
       const double whole = 1 - std::exp(-span_ / tau);
-      const Part curve = part(span_ / tau * std::exp(-span_ / tau) / whole,
-                              [&](double t) { return (1 - std::exp(-t / tau)) / whole; });
+      const double rate = span_ / tau * std::exp(-span_ / tau) / whole;
+      const Part curve =
+          part(rate, rate >= kHardlyCurved ? rate : 0, [&](double t) { return (1 - std::exp(-t / tau)) / whole; });
       Take(white, {&curve}, kEnded / kTimes);
       Take(white, {&curve, &line}, kBeside / kTimes);
     }
@@ -99,25 +103,27 @@ class Odds {
     } else if (parts.empty()) {
       weight.none = 1;
     } else {
-      // P(the rate at the end is less than `share` of the mean rate).
-      auto less = [&](double share) {
+      // P(a rate is less than `share` of the mean rate).
+      auto less = [&](double Part::*rate, double share) {
         double mean = 0, variance = 0;
         const size_t p = columns.size();
         for (size_t a = 1; a < p; a++) {
-          const double factor = parts[a - 1]->end_rate - share;
+          const double factor = parts[a - 1]->*rate - share;
           mean += factor * posterior.values[a];
           for (size_t b = 1; b < p; b++)
-            variance += factor * (parts[b - 1]->end_rate - share) * posterior.covariance[a * p + b];
+            variance += factor * (parts[b - 1]->*rate - share) * posterior.covariance[a * p + b];
         }
         mean *= direction_;
         return variance > 0 ? NormalBelow(-mean / std::sqrt(variance)) : mean < 0 ? 1.0 : 0.0;
       };
       if (parts.size() == 1) {
-        const double rate = parts[0]->end_rate;
-        (rate >= kGoesOnShare ? weight.goes_on : rate <= kEndedShare ? weight.ended : weight.between) = 1;
+        (parts[0]->lasting_rate >= kGoesOnShare ? weight.goes_on
+         : parts[0]->end_rate <= kEndedShare    ? weight.ended
+                                                : weight.between) = 1;
       } else {
-        const double to_goes_on = less(kGoesOnShare), to_ended = std::min(less(kEndedShare), to_goes_on);
-        const double back = std::min(less(kBackShare), to_ended);
+        const double to_goes_on = less(&Part::lasting_rate, kGoesOnShare);
+        const double to_ended = std::min(less(&Part::end_rate, kEndedShare), to_goes_on);
+        const double back = std::min(less(&Part::end_rate, kBackShare), to_ended);
         weight.goes_on = 1 - to_goes_on;
         weight.ended = to_ended - back;
         weight.between = to_goes_on - to_ended + back;

@@ -7,7 +7,9 @@
 // each shape, place and time constant; each change about as large as the range of the series.
 //   rate at the end / mean rate over the series   >= kGoesOnShare   goes on
 //                                                 <= kEndedShare    has ended
-//                                                 in between        neither
+//                                                 in between        neither; so is a curve's that is still rising, as
+//                                                 that
+//                                                                   rate will not last
 // Units: probabilities, which add up to 1. Errors: none. Thread-safety: pure. Series as in series_fit.
 //
 // Example: if (OddsOf(series).ended < 0.01) SayThatItGrows();

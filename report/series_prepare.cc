@@ -8,25 +8,12 @@
 namespace cadastre {
 namespace {
 
-double LevelOf(const Series& series) {
-  double sum = 0;
-  for (double bytes : series.bytes) sum += std::fabs(bytes);
-  return sum / static_cast<double>(series.size());
-}
-
 // At most kMaxFitPoints of them, spread evenly, the last one among them.
 Series Thinned(const Series& series) {
   if (series.size() <= kMaxFitPoints) return series;
   std::vector<size_t> kept;
   for (size_t i = 0; i < kMaxFitPoints; i++) kept.push_back(i * (series.size() - 1) / (kMaxFitPoints - 1));
-  Series thin;
-  thin.weight_bytes = series.weight_bytes;
-  for (size_t i : kept) {
-    thin.hours.push_back(series.hours[i]);
-    thin.bytes.push_back(series.bytes[i]);
-    for (size_t j : kept) thin.covariance.push_back(series.Covariance(i, j));
-  }
-  return thin;
+  return series.At(kept);
 }
 
 // The variance is estimated from the same samples, and where none is new it says 0: half a sample's weight stands for
@@ -39,7 +26,7 @@ void AddUnseen(Series* series) {
 // The variance goes with what was sampled: where chance took few samples it says too little, and the series seems to
 // rise from there more surely than it does. A point below the average is taken to be as uncertain as the average.
 void LevelErrors(Series* series) {
-  const double level = LevelOf(*series);
+  const double level = series->Level();
   std::vector<double> factor(series->size(), 1);
   for (size_t i = 0; i < series->size(); i++) {
     if (series->bytes[i] > 0 && series->bytes[i] < level)

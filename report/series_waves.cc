@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/series_period.h"
+
 namespace cadastre {
 namespace {
 
 constexpr size_t kMinPointsForScatter = 6;
-constexpr double kTurnErrors = 4, kTurnScatter = 6, kTurnShare = 0.02;
+constexpr double kRegularErrors = 2, kTurnErrors = 4, kTurnScatter = 6, kTurnShare = 0.02;
 
 double MedianOf(std::vector<double> values) {
   auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -15,8 +17,8 @@ double MedianOf(std::vector<double> values) {
   return *middle;
 }
 
-// Standard deviation of one point, from second differences: a line, a curve and a well-sampled wave have none, noise
-// has a variance of 6. The median keeps single jumps out.
+}  // namespace
+
 double Scatter(const Series& series) {
   std::vector<double> seconds;
   for (size_t i = 1; i + 1 < series.size(); i++)
@@ -24,17 +26,18 @@ double Scatter(const Series& series) {
   return seconds.empty() ? 0 : 1.4826 * MedianOf(seconds) / std::sqrt(6.0);
 }
 
-}  // namespace
-
 Waves FindWaves(const Series& series) {
   Waves waves;
-  const double scatter = series.size() >= kMinPointsForScatter ? Scatter(series) : 0;
+  const double scattered = series.size() >= kMinPointsForScatter ? kTurnScatter * Scatter(series) : 0;
+  const double half = RegularWaveBytes(series);
   double level = 0;
   for (double bytes : series.bytes) level = std::max(level, std::fabs(bytes));
   auto went = [&](size_t from, size_t to) {  // 1 up, -1 down, 0 not to be told
     const double change = series.bytes[to] - series.bytes[from];
-    const double threshold = std::max(
-        {kTurnErrors * std::sqrt(series.DifferenceVariance(from, to)), kTurnScatter * scatter, kTurnShare * level});
+    const double error = std::sqrt(series.DifferenceVariance(from, to));
+    double noise = std::max(kTurnErrors * error, scattered);
+    if (half > 0) noise = std::min(noise, std::max(half, kRegularErrors * error));
+    const double threshold = std::max(noise, kTurnShare * level);
     return change > threshold ? 1 : change < -threshold ? -1 : 0;
   };
   size_t high = 0, low = 0;

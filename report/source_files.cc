@@ -5,10 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "report/source_declarations.h"
 #include "report/text_file.h"
 
 namespace cadastre {
@@ -16,7 +15,7 @@ namespace {
 
 constexpr std::string_view kJavaExtensions[] = {".java", ".kt", ".scala", ".groovy"};
 constexpr std::string_view kNativeExtensions[] = {".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx"};
-constexpr size_t kMaxLines = 2000;  // declarations stand above the code
+constexpr size_t kMaxSourceBytes = 4 << 20;  // more is generated, and what it declares stands above
 
 template <typename Extensions>
 bool HasExtension(const Extensions& extensions, const std::filesystem::path& path) {
@@ -24,28 +23,29 @@ bool HasExtension(const Extensions& extensions, const std::filesystem::path& pat
   return std::find(std::begin(extensions), std::end(extensions), extension) != std::end(extensions);
 }
 
-// "com.acme.billing" of "package com.acme.billing;", "acme::billing" of "namespace acme::billing {".
-std::string Declared(absl::string_view line, absl::string_view word, absl::string_view separators) {
-  line = absl::StripLeadingAsciiWhitespace(line);
-  if (!absl::ConsumePrefix(&line, word) || line.empty() || !absl::ascii_isspace(line[0])) return "";
-  line = absl::StripLeadingAsciiWhitespace(line);
-  size_t end = 0;
-  while (end < line.size() && (absl::ascii_isalnum(line[end]) || line[end] == '_' ||
-                               separators.find(line[end]) != absl::string_view::npos)) {
-    end++;
-  }
-  return std::string(line.substr(0, end));
+// As much of a file as lines can be had of.
+std::string TextOf(const std::string& path) {
+  std::string text;
+  absl::StatusOr<TextFile> file = TextFile::Open(path);
+  if (!file.ok()) return text;
+  while (text.size() < kMaxSourceBytes && file->Next()) text.append(file->line()).push_back('\n');
+  return text;
 }
 
-std::string ScopeOf(const std::string& path, bool java) {
-  absl::StatusOr<TextFile> file = TextFile::Open(path);
-  if (!file.ok()) return "";
-  while (file->Next() && file->line_number() <= kMaxLines) {
-    absl::string_view line(file->line().data(), file->line().size());
-    std::string scope = java ? Declared(line, "package", ".") : Declared(line, "namespace", ":");
-    if (!scope.empty()) return scope;
-  }
-  return "";
+SourceFile ReadSource(const std::filesystem::path& path, const std::string& directory, bool java) {
+  SourceFile source;
+  source.path = path.lexically_relative(directory).generic_string();
+  source.java = java;
+  SourceDeclarations declared = DeclarationsOf(TextOf(path.string()), java);
+  source.scope = std::move(declared.scope);
+  if (!java) return source;
+  const std::string stem = path.stem().string();
+  source.types = std::move(declared.types);
+  if (declared.functions && path.extension() == ".kt") source.types.push_back(absl::StrCat(stem, "Kt"));
+  auto own = std::find(source.types.begin(), source.types.end(), stem);
+  if (own != source.types.end()) std::rotate(source.types.begin(), own, own + 1);
+  if (source.types.empty()) source.types.push_back(stem);
+  return source;
 }
 
 }  // namespace
@@ -55,22 +55,21 @@ std::string SourceFile::Directory() const {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-std::string SourceFile::Stem() const {
-  std::string name = path.substr(path.rfind('/') + 1);
-  return name.substr(0, name.rfind('.'));
-}
-
-Frame SourceFile::AsFrame() const {
+std::vector<Frame> SourceFile::AsFrames() const {
   Frame frame;
   frame.file = path;
   frame.java = java;
-  if (java) {
-    frame.function = absl::StrCat(scope, scope.empty() ? "" : ".", Stem(), ".");
-  } else if (!scope.empty()) {
-    frame.function = absl::StrCat(scope, "::");
+  frame.resolved = java || !scope.empty();
+  if (!java) {
+    if (!scope.empty()) frame.function = absl::StrCat(scope, "::");
+    return {frame};
   }
-  frame.resolved = !frame.function.empty();
-  return frame;
+  std::vector<Frame> frames;
+  for (const std::string& type : types) {
+    frame.function = absl::StrCat(scope, scope.empty() ? "" : ".", type, ".");
+    frames.push_back(frame);
+  }
+  return frames;
 }
 
 absl::Status ForEachSource(const std::string& directory, const std::function<void(const SourceFile&)>& take) {
@@ -88,7 +87,7 @@ absl::Status ForEachSource(const std::string& directory, const std::function<voi
     }
     const bool java = HasExtension(kJavaExtensions, path);
     if ((!java && !HasExtension(kNativeExtensions, path)) || !entries->is_regular_file(error)) continue;
-    files.push_back({path.lexically_relative(directory).generic_string(), java, ScopeOf(path.string(), java)});
+    files.push_back(ReadSource(path, directory, java));
   }
   // Directories come in no order of their own.
   std::sort(files.begin(), files.end(), [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });

@@ -4,14 +4,15 @@
 // Pure statistics over numbers; where they come from is growth's affair. Units: hours, bytes, bytes an hour. Errors:
 // none; a series of fewer than three points has no verdict (JudgeSeries says kNone). Thread-safety: pure.
 //
-// How: three to five points by their increments; from six on by the shape that fits best (series_fit), waves being
-// looked for first (series_waves). Whether growth goes on or has ended is not left to one shape, which may fit by
-// chance: the odds over all shapes must say the same (series_odds). The mistakes that matter are a leak that is called
-// warm-up and a warm-up that is called a leak, so whatever lies between the two is kTooNoisy, with the reason:
+// How: waves are looked for first (wave_verdict), then one event that is over (excursion), which the rest is judged
+// without; three to five points by their increments (few_points); from six on by
+// the shape that fits best (shape_verdict). Whether growth goes on or has ended is not left to one shape, which may fit
+// by chance: the odds over all shapes must say the same (series_odds). The mistakes that matter are a leak that is
+// called warm-up and a warm-up that is called a leak, so whatever lies between the two is kTooNoisy, with the reason:
 //   steady growth   a slope at the end of the series, beyond three standard errors, that does not vanish
 //   levelling off   growth whose end is in the series: a bound, a start-up
-//   step            one jump between two levels
-//   sawtooth        rises and falls, without a trend of their averages
+//   step            one jump between two levels, or two
+//   sawtooth        rises and falls, without a trend of their averages; or one rise that was given back
 //   no change       no growth, and what could hide in the errors is small
 //   too noisy       anything may hide in the errors, or the end of the growth is not in sight
 //   shrinking       steady growth downwards
@@ -38,6 +39,9 @@ struct Series {
   size_t size() const { return bytes.size(); }
   double Covariance(size_t i, size_t j) const { return covariance[i * size() + j]; }
   double DifferenceVariance(size_t i, size_t j) const;  // of bytes[j] - bytes[i]; never negative
+  double Span() const { return hours.back() - hours.front(); }
+  double Level() const;                                // mean of the points' sizes
+  Series At(const std::vector<size_t>& points) const;  // these points alone
 };
 
 enum class GrowthKind {

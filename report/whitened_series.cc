@@ -112,6 +112,7 @@ WhitenedSeries::Solution WhitenedSeries::Solve(const Columns& columns) const {
     for (size_t a = 0; a < p; a++) rest -= solution.values[a] * (*columns[a])[i];
     squares += rest * rest;
   }
+  solution.squares = squares;
   solution.minus_two_log_likelihood = squares + log_determinant_;
   return solution;
 }

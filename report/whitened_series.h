@@ -31,6 +31,7 @@ class WhitenedSeries {
 
   struct Solution {
     double minus_two_log_likelihood = std::numeric_limits<double>::infinity();
+    double squares = 0;                      // of what is left
     std::vector<double> values, covariance;  // of the parameters
   };
   using Columns = std::vector<const std::vector<double>*>;  // whitened

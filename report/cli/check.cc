@@ -193,6 +193,16 @@ absl::Status ReadSettings(const CheckCommand& command, Measurement* measurement,
   return absl::OkStatus();
 }
 
+// Runs of one load that had different builds are two loads.
+void WarnOfReplaced(const std::vector<GrowthSnapshot>& runs, Check* check) {
+  for (const GrowthSnapshot& run : runs) {
+    const std::string replaced = ReplacedBinaries(runs[0].builds, run.builds);
+    if (replaced.empty()) continue;
+    check->warnings.push_back(absl::StrCat("replaced between ", runs[0].label, " and ", run.label, ": ", replaced));
+    return;
+  }
+}
+
 absl::Status CompareWithBaseline(const RunSums& live, const GateSettings& settings, Check* check) {
   if (settings.baseline == nullptr) return absl::OkStatus();
   const RunSums& baseline = *settings.baseline;
@@ -204,6 +214,8 @@ absl::Status CompareWithBaseline(const RunSums& live, const GateSettings& settin
   }
   if (baseline.rules_hash != live.rules_hash)
     check->warnings.push_back("the rules are not those of the baseline: what grew may have changed its owner");
+  if (const std::string replaced = ReplacedBinaries(baseline.builds, live.builds); !replaced.empty())
+    check->warnings.push_back(absl::StrCat("replaced since ", settings.baseline_path, ": ", replaced));
   if (live.uptime_s > 1.5 * baseline.uptime_s + 30 || baseline.uptime_s > 1.5 * live.uptime_s + 30) {
     check->warnings.push_back(absl::StrCat("cold against warm: the baseline was up ", FormatDuration(baseline.uptime_s),
                                            ", this ", FormatDuration(live.uptime_s)));
@@ -243,6 +255,7 @@ int RunCheck(const CheckCommand& command) {
   absl::StatusOr<RunSums> live = RunSumsOf(measurement.runs);
   if (!live.ok()) return Fail(live.status());
   measured.live = *std::move(live);
+  WarnOfReplaced(measurement.runs, &check);
   for (auto& [metric, runs] : measurement.others) {
     absl::StatusOr<RunSums> sums = RunSumsOf(runs);
     if (!sums.ok()) return Fail(sums.status());

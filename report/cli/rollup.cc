@@ -1,11 +1,13 @@
 // `cadastre rollup`.
 #include <cmath>
+#include <iostream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "report/cli/choices.h"
 #include "report/cli/command.h"
 #include "report/rollup.h"
+#include "report/text_table.h"
 
 namespace cadastre {
 namespace {
@@ -24,6 +26,9 @@ int RollupFiles(const RollupCommand& command) {
   if (!command.built_in) std::erase_if(rules->rules, [](const Rule& rule) { return rule.built_in; });
   absl::StatusOr<Rollup> rollup = RollUp(*rules, command.heap, command.stacks);
   if (!rollup.ok()) return Fail(rollup.status());
+  if (command.format == "csv") {  // a table has no room for them
+    for (const std::string& warning : rollup->warnings) std::cerr << "cadastre: warning: " << SafeText(warning) << "\n";
+  }
   int printed = Print(command.format == "json"       ? FormatRollupJson(*rollup, limit_percent)
                       : command.format == "csv"      ? FormatRollupCsv(*rollup)
                       : command.format == "markdown" ? FormatRollupMarkdown(*rollup, limit_percent)

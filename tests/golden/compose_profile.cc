@@ -2,8 +2,8 @@
 //
 // One record a line; names are used by later lines; "#" begins a comment.
 //   pid N | started SECONDS | interval BYTES | host TEXT | exe PATH | label K:V | uptime SECONDS | end
-//   running|exit:N|signal:N|lost | counter NAME N | rss BYTES | snapshot LABEL library NAME PATH | thread NAME TEXT
-//   area START END NAME RSS     of a snapshot's smaps, in order: hexadecimal addresses; NAME "-": anonymous
+//   running|exit:N|signal:N|lost | counter NAME N | rss BYTES | snapshot LABEL | library NAME PATH [BUILD-ID] | thread
+//   NAME TEXT area START END NAME RSS     of a snapshot's smaps, in order: hexadecimal addresses; NAME "-": anonymous
 //   site NAME [cut] FRAME...     leaf first: LIBRARY+HEX, java:METHOD[:LINE] or HEX (no library) live SITE SIZE WEIGHT
 //   COUNT [THREAD [SECONDS]]     COUNT sampled blocks that still live freed SITE SIZE WEIGHT COUNT
 #include <stdlib.h>
@@ -65,7 +65,9 @@ class Composer {
       if (name == "cut") header.counters.stacks_truncated = number;
       if (name == "missed_frees") header.counters.missed_frees = number;
     } else if (what == "library" && line >> name >> value) {
-      libraries_[name] = builder_.AddLibrary(value);
+      std::string build_id;
+      line >> build_id;
+      libraries_[name] = builder_.AddLibrary(value, build_id);
       if (value.find("libcadastre.so") != std::string::npos)
         builder_.library(libraries_[name]).flags = format::kLibraryIsCadastre;
     } else if (what == "thread" && line >> name >> value) {

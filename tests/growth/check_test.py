@@ -7,6 +7,7 @@ all run, all failures are printed.
 import json
 import os
 import re
+import subprocess
 import xml.etree.ElementTree as ElementTree
 
 from growth_cases import WEIGHT, cadastre, compose, expect, path_of, refused, run_all, write
@@ -177,9 +178,11 @@ def growth_against_a_baseline_fails_where_both_are_exceeded():
     refused("another program", ["check", "other.cad", "--baseline", "baseline.csv"], "is of pay, other.cad of ship")
     with open(path_of("baseline.csv"), encoding="utf-8") as file:
         lines = file.read().splitlines(keepends=True)
-    for what, content, said in (("cut", lines[:4], "the file is cut"), ("a number", lines[:-1] + ["team,x,,many,0,0,\n"], "not a number"),
-                                ("a row", lines + ["zone,x,,1,0,0,\n"], "unknown row 'zone'"), ("columns", lines + ["team,x\n"], "2 columns"),
-                                ("a module twice", lines + [line for line in lines if line.startswith("module,")][:1], "stands there twice"),
+    for what, content, said in (("cut", lines[:4], "the file is cut"), ("cut behind its total", lines[:-2], "no end row: the file is cut"),
+                                ("cut before its end", lines[:-1], "no end row: the file is cut"), ("joined with another", lines + lines[-2:], "a row behind the end row"),
+                                ("a number", lines[:-2] + ["team,x,,many,0,0,\n"], "not a number"),
+                                ("a row", lines[:-1] + ["zone,x,,1,0,0,\n"], "unknown row 'zone'"), ("columns", lines[:-1] + ["team,x\n"], "2 columns"),
+                                ("a module twice", lines[:-1] + [line for line in lines if line.startswith("module,")][:1], "stands there twice"),
                                 ("a version", ["# cadastre baseline 9: x\n"] + lines[1:], "another version"), ("nothing", [], "empty")):
         write("bad.csv", "".join(content))
         refused(f"baseline: {what}", ["check", "now.cad", "--baseline", "bad.csv"], said)
@@ -196,7 +199,36 @@ def a_change_of_the_rules_is_not_growth():
     expect(any("the rules are not those of the baseline" in warning for warning in document["warnings"]), f"warnings {document['warnings']}")
     compose("now.cad", [("invoice", 900), ("index", 400)], pid=4243, started=86400)
     got, document = check("now.cad", "--baseline", "baseline.csv", "--max-growth", "10%,32m")
-    expect(got == 1, f"rules and memory: exit {got}, {document['gates']}")
+    gate = [gate for gate in document["gates"] if gate["name"] == "module billing"][0]
+    expect(got == 1 and gate["outcome"] == "fail", f"rules and memory: exit {got}, {document['gates']}")
+    # 200 MiB were another module's, and 250 are new.
+    expect("; 200 MiB of it comes from the rules, not from memory" in gate["text"], f"rules and memory: {gate}")
+    expect(any("beside that memory has grown by 250 MiB" in hint for hint in gate["hints"]), f"rules and memory: {gate}")
+    # The same rules: whatever moved, they did not move it.
+    cadastre("check", "before.cad", "--save", "same.csv")
+    got, document = check("now.cad", "--baseline", "same.csv", "--max-growth", "10%,32m")
+    gate = [gate for gate in document["gates"] if gate["name"] == "module billing"][0]
+    expect(got == 1 and "rules" not in gate["text"], f"the same rules: exit {got}, {gate}")
+
+
+def replaced_binaries_are_named():
+    def build(number):
+        return {"build": f"ab{number:02d}cd"}
+    samples = [("invoice", 400), ("index", 400)]
+    compose("before.cad", samples, **build(1))
+    cadastre("check", "before.cad", "--save", "baseline.csv")
+    compose("same.cad", samples, pid=4243, started=86400, **build(1))
+    compose("now.cad", samples, pid=4244, started=96400, **build(2))
+    for name, warnings in (("same.cad", []), ("now.cad", ["replaced since baseline.csv: libc.so.6"])):
+        document = check(name, "--baseline", "baseline.csv")[1]
+        expect(document["warnings"] == warnings, f"{name} against a baseline: {document['warnings']}")
+    document = check("before.cad", "same.cad", "now.cad", "--max-unattributed", "5")[1]
+    expect(document["warnings"] == ["replaced between before.cad and now.cad: libc.so.6"], f"runs: {document['warnings']}")
+    for first in ("before.cad", "baseline.csv"):
+        document = json.loads(cadastre("diff", first, "now.cad", "--format", "json")[1])
+        expect(document["warnings"] == [f"replaced between {first} and now.cad: libc.so.6"], f"diff: {document['warnings']}")
+    document = json.loads(cadastre("diff", "before.cad", "same.cad", "--format", "json")[1])
+    expect(document["warnings"] == [], f"diff of the same builds: {document['warnings']}")
 
 
 def the_spread_between_runs_counts():
@@ -256,28 +288,18 @@ def unowned_fails():
     expect(got == 1 and "billing has no team" in document["gates"][0]["text"], f"no team: exit {got} {document['gates']}")
 
 
-# What readers of JUnit's XML (Jenkins, GitLab, Maven's surefire) agree on: element → attributes needed, attributes allowed, children.
-JUNIT = {"testsuites": ({"tests", "failures"}, {"name", "errors", "time"}, {"testsuite"}),
-         "testsuite": ({"name", "tests", "failures", "errors"}, {"skipped", "time", "timestamp", "hostname"}, {"testcase", "properties", "system-out", "system-err"}),
-         "testcase": ({"name", "classname"}, {"time"}, {"failure", "error", "skipped", "system-out", "system-err"}),
-         "failure": ({"message", "type"}, set(), set()), "system-out": (set(), set(), set())}
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "junit.xsd")
 
 
-def junit_problems(text):
-    root = ElementTree.fromstring(text)
-    problems = [] if root.tag == "testsuites" else [f"the root is {root.tag}"]
-    for element in root.iter():
-        needed, allowed, children = JUNIT.get(element.tag, (set(), set(), None))
-        if children is None:
-            problems.append(f"unknown element {element.tag}")
-            continue
-        given = set(element.attrib)
-        problems += [f"{element.tag} lacks {name}" for name in needed - given] + [f"{element.tag} has {name}" for name in given - needed - allowed]
-        problems += [f"{child.tag} in {element.tag}" for child in element if child.tag not in children]
-        if element.tag in ("testsuites", "testsuite"):
-            cases = list(element.iter("testcase"))
-            if int(element.get("tests")) != len(cases) or int(element.get("failures")) != len([case for case in cases if case.find("failure") is not None]):
-                problems.append(f"{element.tag} {element.attrib} counts wrongly")
+def junit_problems(name):
+    """What a file of JUnit's XML has against the schema, and where its counts are not those of its cases."""
+    checked = subprocess.run(["xmllint", "--noout", "--nonet", "--schema", SCHEMA, path_of(name)], capture_output=True, text=True, check=False)
+    problems = [] if checked.returncode == 0 else checked.stderr.splitlines()
+    root = ElementTree.parse(path_of(name)).getroot()
+    for element in (root, *root.iter("testsuite")):
+        cases = list(element.iter("testcase"))
+        if int(element.get("tests")) != len(cases) or int(element.get("failures")) != len([case for case in cases if case.find("failure") is not None]):
+            problems.append(f"{element.tag} {element.attrib} counts wrongly")
     return problems
 
 
@@ -292,8 +314,10 @@ def junit_and_annotations_are_what_their_readers_expect():
     expect(status == 1 and stdout.startswith("FAIL pay.cad: ") and stderr == "", f"exit {status}, {stderr}")
     with open(path_of("junit.xml"), encoding="utf-8") as file:
         text = file.read()
-    problems = junit_problems(text)
+    problems = junit_problems("junit.xml")
     expect(not problems, f"junit: {problems}\n{text}")
+    write("bad.xml", text.replace(' classname="', ' class="', 1))
+    expect(junit_problems("bad.xml"), "the schema accepts a case without a class")
     root = ElementTree.fromstring(text)
     suites = {suite.get("name"): suite for suite in root}
     expect("payments" in suites and root.get("tests") == str(17) and root.get("failures") == "15", f"suites {list(suites)} {root.attrib}")
@@ -311,6 +335,12 @@ def junit_and_annotations_are_what_their_readers_expect():
     expect("17 gates, 15 failed" in matches[9].group(5) and "6 more are not shown here" in matches[9].group(5), f"summary: {lines[9]}")
     pay = [match for match in matches if "payments" in match.group(4)][0]
     expect("%25" in pay.group(5) and "%0A" in pay.group(5) and "%2C" in pay.group(4) and pay.group(3) == "2", f"escapes: {pay.group(0)}")
+    # A warning is a case that passes and says so.
+    compose("warned.cad", [("invoice", 900), ("nobody", 100)])
+    status, _, stderr = cadastre("check", "warned.cad", "--max-unattributed", "9.5", "--fail-on-unowned", "--write", "junit=warned.xml")
+    problems = junit_problems("warned.xml")
+    warned = ElementTree.parse(path_of("warned.xml")).find(".//testcase[@name='unattributed']/system-out")
+    expect(status == 1 and not problems and warned is not None and warned.text.startswith("warning: "), f"a warning: {status} {stderr} {problems}")
     # An absolute path becomes one of the repository.
     status, stdout, _ = cadastre("check", "pay.cad", "--budgets", path_of("perf/budgets.csv"), "--format", "github", environment={"GITHUB_WORKSPACE": path_of("")})
     expect(status == 1 and "file=perf/budgets.csv,line=" in stdout, f"an absolute path: {stdout[:300]}")
@@ -334,5 +364,5 @@ def names_of_files_are_safe():
 if __name__ == "__main__":
     run_all("check", (no_gate_is_an_error, unattributed_fails_beyond_two_errors, budgets_hold_modules_teams_and_the_total, budgets_hold_rows_of_the_ledger,
                       bad_budgets_are_refused_with_their_place, growth_against_a_baseline_fails_where_both_are_exceeded,
-                      a_change_of_the_rules_is_not_growth, the_spread_between_runs_counts, a_baseline_is_fit_for_version_control, unowned_fails,
+                      a_change_of_the_rules_is_not_growth, replaced_binaries_are_named, the_spread_between_runs_counts, a_baseline_is_fit_for_version_control, unowned_fails,
                       junit_and_annotations_are_what_their_readers_expect, names_of_files_are_safe))

@@ -8,7 +8,7 @@ import command_cases  # noqa: E402
 from command_cases import cadastre, expect, path_of, program  # noqa: E402
 
 RULES = "prefix,module,team\ncom.acme.billing.,billing,payments\ncom.acme.search.,search,discovery\nlib:libnative.so,native,core\n"
-HEAD = """library libc /nowhere/lib/libc.so.6
+HEAD = """library libc /nowhere/lib/libc.so{build}
 library native /nowhere/lib/libnative.so.{version}
 exe /nowhere/bin/{exe}
 host node
@@ -38,10 +38,11 @@ def compose_text(name, text):
 
 
 def compose(name, samples, sites=None, exe="pay", interval=524288, pid=4242, started=0, uptime=3600, snapshot=None, line=10, offset="200", version="3",
-            areas=()):
+            areas=(), build=None):
     """A profile NAME with these samples: (site, number) or (site, number, seconds of uptime). Same order, same blocks. A snapshot's areas of memory: (start, end,
     name, resident bytes)."""
-    text = HEAD.format(exe=exe, interval=interval, pid=pid, started=started, uptime=uptime, version=version)
+    text = HEAD.format(exe=exe, interval=interval, pid=pid, started=started, uptime=uptime, version=version,
+                       build=f".6 {build}" if build else ".6")
     if snapshot:
         text += f"snapshot {snapshot}\n"
     for site, frames in (sites or SITES).items():

@@ -66,6 +66,15 @@ def main():
         more = job("check", 80)
         expect(more.status == 1 and re.search(r"FAIL .*module level \+[56]\d", more.stdout) and "level::Hold" in more.stdout, f"nightly check of a larger load: {more}")
         expect(target.run([script, "check"], environment, cwd=scratch).status == 2, "nightly without a load")
+        # A line for the shell: the shell's own profile is not the one that is judged.
+        line = target.run([script, "check", "--", f"cd . && {arguments.program} 20; true"], environment, cwd=scratch)
+        expect(line.status == 0 and "module level" in line.stdout, f"nightly of a line for the shell: {line}")
+        named = target.run([script, "check", "--", f"cd . && {arguments.program} 20; true"], {**environment, "EXE": "growth_*"}, cwd=scratch)
+        expect(named.status == 0 and "module level" in named.stdout, f"nightly of a named program: {named}")
+        for what, load, more in (("a load that fails", "exit 3; true", {}), ("no program of that name", "true; true", {"EXE": "nosuch"})):
+            failed = target.run([script, "check", "--", load], {**environment, **more}, cwd=scratch)
+            expect(failed.status == 2 and "nightly-example: " in failed.stderr, f"nightly, {what}: {failed}")
+            expect(not os.path.exists(os.path.join(scratch, "memory-junit.xml")), f"nightly, {what}: what an earlier night said is still there")
 
     try:
         with open(os.path.join(scratch, "owners.csv"), "w", encoding="utf-8") as file:

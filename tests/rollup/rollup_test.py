@@ -116,7 +116,16 @@ def classes_in_every_spelling():
                  "Total         54746        6026816\n")
     report, _ = rolled(rules, histogram, "com.acme.A.b 1\n")
     expect(numbers(report, "bytes") == {"bytes": 6024416, "acme": 2400}, f"histogram: {report['modules']}")
-    expect(report["heap_measure"] == "shallow", f"histogram: {report['heap_measure']}")
+    expect(report["heap_measure"] == "shallow" and report["warnings"] == [], f"histogram: {report['heap_measure']} {report['warnings']}")
+    # Cut, or filtered: what is there counts, and what is missing is said in every format.
+    lines = histogram.splitlines(keepends=True)
+    for what, text, said in (("cut", "".join(lines[:-1]), "heap.csv: the histogram has no Total line: it is cut"),
+                             ("filtered", "".join(lines[:4] + lines[-1:]), "heap.csv: the rows of the histogram have 6024416 bytes, its Total line 6026816")):
+        report, _ = rolled(rules, text, "com.acme.A.b 1\n")
+        expect(len(report["warnings"]) == 1 and said in report["warnings"][0], f"histogram, {what}: {report['warnings']}")
+        for form in ("text", "markdown", "csv"):
+            _, stdout, stderr = rollup(path_of("rules.csv"), path_of("heap.csv"), path_of("stacks.txt"), "--format", form)
+            expect(said in (stderr if form == "csv" else stdout), f"histogram, {what}, {form}: {stdout} {stderr}")
 
 
 def files_of_every_origin():
@@ -191,6 +200,9 @@ MALFORMED = (
     ("heap: UTF-16", RULES, HEAP.encode("utf-16"), STACKS, "heap.csv:1: NUL byte"),
     ("heap: a broken histogram", RULES, " num     #instances         #bytes  class name\n   1:    x   3  [B\n", STACKS, "heap.csv:2: not a row"),
     ("heap: a histogram without bytes", RULES, " num     #instances         #bytes  class name\n   1:    4   z  [B\n", STACKS, "heap.csv:2: \"z\""),
+    ("heap: two histograms", RULES, " num     #instances         #bytes  class name\n   1:    4   5  [B\nTotal 4 5\n num     #instances         #bytes  class name\n", STACKS,
+     "heap.csv:4: a second histogram begins here"),
+    ("heap: a histogram's broken end", RULES, " num     #instances         #bytes  class name\n   1:    4   5  [B\nTotal 4\n", STACKS, "heap.csv:3: not the end"),
     ("stacks: no count", RULES, HEAP, "a;b\n", "stacks.txt:1: a stack ends with a blank and a count"),
     ("stacks: a word for a count", RULES, HEAP, "a;b 1\na;b many\n", "stacks.txt:2: a stack ends with a blank and a count"),
     ("stacks: a negative count", RULES, HEAP, "a;b -1\n", "stacks.txt:1: a stack ends with a blank and a count"),

@@ -52,6 +52,24 @@ def lint_finds_each_fault_with_its_line():
             ("the platform in other words", HEADER + "com.acme.core.,Platform,core\n",
              ["owners.csv:2: module Platform is not the platform's: only platform and platform/... are"]),
             ("the platform itself", HEADER + "java.util.,platform,\nlib:libz.so,platform/zlib,\n", []),
+            ("a kind for a marker", HEADER + "container:com.acme.Cache.,cache,core\nPools:acme::Pool::,pool,core\n",
+             ["owners.csv:2: prefix container:com.acme.Cache. is of a function called so: container: is no marker; write com.acme.Cache. and container in "
+              "the column kind",
+              "owners.csv:3: prefix Pools:acme::Pool:: is of a function called so: Pools: is no marker; write acme::Pool:: and pool in the column kind"]),
+            ("slips of the pen", HEADER + "library:libz.so,a,t\nclas:com.acme.Foo.,b,t\nLib:libx.so,c,t\nthraed:http-,d,t\nsource:x/y/,e,t\nfile:x/z/,f,t\n",
+             ["owners.csv:2: prefix library:libz.so is of a function called so: library: is no marker; write lib:libz.so",
+              "owners.csv:3: prefix clas:com.acme.Foo. is of a function called so: clas: is no marker; write class:com.acme.Foo.",
+              "owners.csv:4: prefix Lib:libx.so is of a function called so: Lib: is no marker; write lib:libx.so",
+              "owners.csv:5: prefix thraed:http- is of a function called so: thraed: is no marker; write thread:http-",
+              "owners.csv:6: prefix source:x/y/ is of a function called so: source: is no marker; write src:x/y/",
+              "owners.csv:7: prefix file:x/z/ is of a function called so: file: is no marker; write src:x/z/"]),
+            ("namespaces and names with colons", HEADER + "lists:map,a,t\nclas::Foo::,b,t\nLazyCompile:f,c,t\n", []),
+            ("a container of threads", "prefix,module,team,kind\nthread:http-,web,t,container\n",
+             ["owners.csv:2: a thread is in no stack, so the kind container of thread:http- says nothing: only owner does"]),
+            ("a container without a frame", "prefix,module,team,kind\nclass:com.acme.Cache$Entry,cache,t,container\n",
+             ["owners.csv:2: no frame says who created what lies in class:com.acme.Cache$Entry: give module cache a rule of kind container for the functions "
+              "that fill it too"]),
+            ("a container with its frame", "prefix,module,team,kind\nclass:com.acme.Cache$Entry,cache,t,container\ncom.acme.Cache.,cache,t,container\n", []),
             ("the platform, meant", "prefix,module,team,kind\ncom.acme.core.,platform,core,transparent\n", [])):
         found = lint(content)
         expect(found == faults, f"lint, {what}: {found}")
@@ -73,11 +91,23 @@ def explain_names_the_winner_and_every_candidate():
             ("libjvm.so!os::malloc", ["platform/jvm.os by the built-in rule lib:libjvm.so!os::"]),
             ("deflateInit2_ (libz.so.1)", ["platform/zlib by the built-in rule lib:libz.so, walked past"]),
             ("com.acme.Shop.run (Shop.java:8)", ["acme (core) by owners.csv:2"]),
-            ("std::vector<int> acme::Cache::Put(int) const", ["platform/libstdc++"]),
+            ("std::vector<int> acme::Cache::Put(int) const", ["cache (core) by owners.csv:5 acme::Cache::, a container"]),
+            ("operator new(unsigned long) (libstdc++.so.6)", ["platform/"]),
+            ("java.lang.String com.acme.Shop.name()", ["acme (core) by owners.csv:2"]),
+            ("java.util.List<java.lang.String> com.acme.Shop.names(int, java.lang.String)", ["acme (core) by owners.csv:2"]),
+            ("public static void com.acme.billing.Invoice.run()", ["billing (payments) by owners.csv:3"]),
+            ("com/acme/billing/Invoice.add(Ljava/lang/String;I)V", ["billing (payments) by owners.csv:3"]),
+            ("com/acme/billing/Invoice.add(Ljava/lang/String|I)V", ["billing (payments) by owners.csv:3"]),
+            ("app//com.acme.Shop.run(Shop.java:8)", ["acme (core) by owners.csv:2"]),
+            ("app/com.acme.shop@2.1/com.acme.Shop.run(Shop.java:8)", ["acme (core) by owners.csv:2"]),
+            ("java.base@21.0.2/java.util.zip.Deflater.init", ["platform/jdk.zip"]),
+            ("github.com/acme/shop.Add", ["no rule matches"]),
             ("acme::Cache::Put(int)", ["cache (core) by owners.csv:5 acme::Cache::, a container"]),
             ("f (billing/x.cc:3)", ["billing.src (payments) by owners.csv:9"]),
             ("lib:/opt/libbilling.so.2", ["billing.native (payments) by owners.csv:6"]),
             ("class:[B", ["bytes (core) by owners.csv:7 class:byte[]"]),
+            ("class:[Lcom.acme.Foo;", ["class:[Lcom.acme.Foo;: acme (core) by owners.csv:2"]),
+            ("class:[[Lcom/acme/billing/Row;", ["billing (payments) by owners.csv:3"]),
             ("thread:http-nio-8080", ["web (web) by owners.csv:8"]),
             ("nobody_knows", ["nobody_knows: no rule matches\n"])):
         status, stdout, stderr = rules("explain", frame)
@@ -132,9 +162,15 @@ def coverage_finds_what_nobody_owns():
     write("source/geo/y.cc", "// y\nnamespace geo::tiles {\n}\n")
     write("source/java/Q.java", "/* c */\npackage com.quiet.corner;\nclass Q {}\n")
     write("source/tools/z.c", "int z;\n")
+    write("source/java/Same.java", "/* c */ package com.same.line; class Same {}\n")
+    write("source/java/package-info.java", "@Quiet(\"package no.such;\") @Other(names = {\"a\"}) package com.annotated.here;\n")
+    write("source/kotlin/Bare.kt", "@file:JvmName(\"x\")\n// package no.such\npackage com.bare.kotlin\n\nimport a.b\n\nfun f() {}\n")
+    write("source/geo/alias.cc", "#define namespace_of(x) namespace x {\nnamespace fs = std::filesystem;\nusing namespace std;\n"
+          "const char* text = \"namespace no { \";\nnamespace {\nint hidden;\n}\nnamespace [[deprecated]] geo::inline maps\n{\n}\n")
     status, stdout, _ = rules("coverage", "--src", path_of("source"))
     rows = {line.split()[0] for line in stdout.splitlines()[1:-1]}
-    expect(status == 1 and rows == {"geo::tiles::", "com.quiet.corner.", "src:tools/"}, f"coverage of sources: exit {status}\n{stdout}")
+    expect(status == 1 and rows == {"geo::tiles::", "geo::maps::", "com.quiet.corner.", "com.same.line.", "com.annotated.here.", "com.bare.kotlin.", "src:tools/"},
+           f"coverage of sources: exit {status}\n{stdout}")
     for words, said in ((["--jar", write("broken.jar", b"PK no")], "broken.jar: cannot read the jar"), (["--dir", "/nowhere"], "/nowhere: cannot read"),
                         (["--src", path_of("teams")], "no class, library or source was found"), ([], "nothing to look at")):
         status, _, stderr = rules("coverage", *words)
@@ -214,6 +250,23 @@ com.acme.web.,com.acme.web,everyone
         expect(status == 2 and said in stderr, f"import {words}: exit {status}, {stderr!r}")
 
 
+def import_sees_every_class_of_a_file():
+    for path, text in (("a/Invoice.java", "package com.acme.mixed;\n\n@Table(name = \"class Fake\")\npublic class Invoice {\n  class Inner {}\n  char brace = '{';\n}\n\n"
+                        "// class Never {}\nrecord Line(int n) {}\n/* interface Never {} */ enum Kind { A { void f() {} } }\n"),
+                       ("a/Tools.kt", "package com.acme.mixed\n\nfun interface Job { fun run() }\nfun open() = \"{\"\nenum class Mode { A }\n"),
+                       ("b/Other.java", "package com.acme.mixed;\nclass Other {}\n")):
+        write(os.path.join("mixed", path), text)
+    codeowners = write("CODEOWNERS", "/a/ @acme/one\n/b/ @acme/two\n")
+    status, stdout, stderr = rules("import", "--codeowners", codeowners, "--repo", path_of("mixed"))
+    prefixes = {line.split(",")[0]: line.split(",")[2] for line in stdout.splitlines()[1:]}
+    wanted = {f"com.acme.mixed.{name}{end}": team for name, team in (("Invoice", "one"), ("Line", "one"), ("Kind", "one"), ("Job", "one"), ("ToolsKt", "one"), ("Mode", "one"),
+                                                                      ("Other", "two")) for end in ".$"}
+    expect(status == 0 and prefixes == wanted, f"classes of one file: exit {status} {stderr}\n{stdout}")
+    write("owners.csv", "".join(line + "\n" for line in stdout.splitlines() if "Line" not in line))
+    status, told, _ = rules("import", "--codeowners", codeowners, "--repo", path_of("mixed"), "--check")
+    expect(status == 1 and "com.acme.mixed.: CODEOWNERS:1 says one, no rule matches (1 source, a/Invoice.java)" in told, f"a second class without a rule: exit {status}\n{told}")
+
+
 def codeowners_patterns_mean_what_they_mean_to_github():
     for pattern, path, matches in (
             ("*", "a/b.java", True), ("*.java", "a/b.java", True), ("/*.java", "a/b.java", False), ("/*.java", "b.java", True),
@@ -231,7 +284,7 @@ def codeowners_patterns_mean_what_they_mean_to_github():
 def main():
     run_all("rules", (
         lint_finds_each_fault_with_its_line, explain_names_the_winner_and_every_candidate, explain_walks_whole_stacks,
-        coverage_finds_what_nobody_owns, coverage_reads_the_functions_of_libraries, import_makes_rules_of_codeowners,
+        coverage_finds_what_nobody_owns, coverage_reads_the_functions_of_libraries, import_makes_rules_of_codeowners, import_sees_every_class_of_a_file,
         codeowners_patterns_mean_what_they_mean_to_github))
 
 

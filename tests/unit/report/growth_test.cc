@@ -116,6 +116,96 @@ TEST_CASE("Three exact points: warm-up, leak, and what lies between", "[growth]"
   CHECK(Exactly({0, 0, 0}, {1e6, 2e6, 3e6}).kind == GrowthKind::kNone);
 }
 
+std::vector<double> Half(size_t points) {
+  std::vector<double> hours;
+  for (size_t i = 0; i < points; i++) hours.push_back(0.5 * static_cast<double>(i));
+  return hours;
+}
+
+Verdict EachHalfHour(std::vector<double> mebibytes) {
+  for (double& value : mebibytes) value *= 1 << 20;
+  return Exactly(Half(mebibytes.size()), mebibytes);
+}
+
+TEST_CASE("A leak behind a start-up between the first two snapshots is a leak", "[growth]") {
+  for (double leaked : {2.0, 4.0, 20.0}) {  // at each snapshot, behind 300
+    std::vector<double> series = {100};
+    for (int i = 1; i < 12; i++) series.push_back(400 + leaked * i);
+    const Verdict verdict = EachHalfHour(series);
+    INFO(leaked << ": " << GrowthKindName(verdict.kind) << ": " << verdict.reason);
+    CHECK(verdict.kind == GrowthKind::kSteadyGrowth);
+    CHECK(verdict.rate_bytes_per_hour.value_or(0) == Approx(2 * leaked * (1 << 20)).epsilon(0.05));
+  }
+  CHECK(EachHalfHour({100, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404}).kind == GrowthKind::kLevellingOff);
+}
+
+TEST_CASE("What still slows down is no steady growth", "[growth]") {
+  for (int points : {3, 4, 5, 6, 8, 12, 24, 60}) {
+    for (double tau : {0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5}) {  // of the series
+      std::vector<double> series;
+      for (int i = 0; i < points; i++) series.push_back(100 + 300 * (1 - std::exp(-i / tau / (points - 1))));
+      const Verdict verdict = EachHalfHour(series);
+      INFO(points << " points, tau " << tau << ": " << GrowthKindName(verdict.kind) << ": " << verdict.reason);
+      CHECK((verdict.kind == GrowthKind::kTooNoisy || verdict.kind == GrowthKind::kLevellingOff));
+    }
+  }
+}
+
+TEST_CASE("A bump that went back is no trend, and hides none", "[growth]") {
+  for (int points : {6, 8, 12, 24, 60}) {
+    for (int at = 1; at + 2 < points; at++) {
+      for (int width = 1; width < 4 && at + width + 2 <= points && 3 * width <= points; width++) {
+        std::vector<double> bump, leak, dip;
+        for (int i = 0; i < points; i++) {
+          const bool in = i >= at && i < at + width;
+          bump.push_back(in ? 300 : 100);
+          dip.push_back(in ? 40 : 100);
+          leak.push_back((in ? 300.0 : 100.0) + 3.0 * i);
+        }
+        INFO(points << " points, " << width << " from " << at << " on");
+        CHECK(EachHalfHour(bump).kind == GrowthKind::kSawtooth);
+        CHECK(EachHalfHour(dip).kind == GrowthKind::kSawtooth);
+        if (points - width >= 6) CHECK(EachHalfHour(leak).kind == GrowthKind::kSteadyGrowth);
+      }
+    }
+  }
+  const Verdict rounded = EachHalfHour({100, 100, 100, 130, 180, 200, 180, 130, 100, 100, 100, 100});
+  INFO(rounded.reason);
+  CHECK(rounded.kind == GrowthKind::kSawtooth);
+}
+
+TEST_CASE("Two deploys that need more are two steps", "[growth]") {
+  for (int points : {9, 12, 24, 60}) {
+    for (double second : {50.0, 20.0, 150.0}) {
+      std::vector<double> series;
+      for (int i = 0; i < points; i++)
+        series.push_back(100 + (3 * i >= points ? 50 : 0) + (3 * i >= 2 * points ? second : 0));
+      const Verdict verdict = EachHalfHour(series);
+      INFO(points << " points, then " << second << ": " << GrowthKindName(verdict.kind) << ": " << verdict.reason);
+      CHECK(verdict.kind == GrowthKind::kStep);
+      CHECK(verdict.reason.find("two jumps, +50") == 0);
+    }
+  }
+}
+
+TEST_CASE("Waves that few points show are waves", "[growth]") {
+  for (double period : {3.0, 4.0, 5.0, 6.0, 4.8}) {
+    for (bool saw : {true, false}) {
+      std::vector<double> series, leak;
+      for (int i = 0; i < 36; i++) {
+        const double turns = i / period, part = turns - std::floor(turns);
+        series.push_back(200 + (saw ? 100 * part : 50 * std::sin(2 * M_PI * turns + 0.3)));
+        leak.push_back(series.back() + 10.0 * i);
+      }
+      const Verdict verdict = EachHalfHour(series), leaking = EachHalfHour(leak);
+      INFO(period << " points each, " << (saw ? "saw" : "sine") << ": " << GrowthKindName(verdict.kind) << ": "
+                  << verdict.reason << "; and a leak: " << leaking.reason);
+      CHECK(verdict.kind == GrowthKind::kSawtooth);
+      CHECK(leaking.kind == GrowthKind::kSteadyGrowth);
+    }
+  }
+}
+
 TEST_CASE("A verdict says which interval or time would tell", "[growth]") {
   Series series{{0, 1, 2}, {50e6, 60e6, 55e6}, std::vector<double>(9), 4e6};
   for (size_t i = 0; i < 3; i++) series.covariance[i * 4] = 20e6 * 20e6;
