@@ -12,6 +12,7 @@ import os
 import re
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -112,12 +113,33 @@ class LedgerCase(unittest.TestCase):
         self.assertEqual(sum(row["resident_bytes"] for row in rows), document["rss_bytes"])
         if smaps:
             with open(path, encoding="utf-8", errors="replace") as file:
-                self.assertEqual(1024 * sum(int(kib) for kib in re.findall(r"^Rss: +(\d+) kB$", file.read(), re.M)),
-                                 document["rss_bytes"])
+                text = file.read()
+            self.assertEqual(1024 * sum(int(kib) for kib in re.findall(r"^Rss: +(\d+) kB$", text, re.M)), document["rss_bytes"])
+            # Address space has one row too, and nothing is committed that is not there.
+            ranges = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) \S{4} ", text, re.M)
+            self.assertEqual(sum(row["virtual_bytes"] for row in rows), sum(int(end, 16) - int(start, 16) for start, end in ranges))
         self.assertEqual(rows[-1]["name"], "unexplained")
         self.assertEqual([row["name"] for row in rows].count("unexplained"), 1)
         self.assertLessEqual(rows[-1]["resident_bytes"], max(document["rss_bytes"] // 100, MIB), self.rss(what))
         return document
+
+    def check_threads(self, document, name, count, minimum, creator):
+        """`count` threads of that name have a stack and, where that was recorded, a creator; none that has ended is there."""
+        threads = document["threads"]
+        self.assertFalse([thread for thread in threads if thread["name"] == "ended"])
+        named = [thread for thread in threads if thread["name"].startswith(name)]
+        self.assertEqual(len(named), count, threads)
+        for thread in named:
+            self.assertGreaterEqual(thread["resident_bytes"], minimum, thread)
+            self.assertGreater(thread["virtual_bytes"], thread["resident_bytes"], thread)
+            if document["recorded"]:
+                self.assertTrue(creator in [frame["function"] for frame in thread["created_by"]], thread)
+            else:
+                self.assertIsNone(thread["created_by"])
+
+    @staticmethod
+    def committed(document, name):
+        return sum(row["committed_bytes"] for row in document["rows"] if row["name"] == name)
 
     @staticmethod
     def resident(document, name, owner=None):
@@ -181,9 +203,14 @@ class MappingsTest(LedgerCase):
         command = [ARGUMENTS.program, "tricks", os.path.join(self.scratch, "file")]
 
         def check(process, document):
+            self.check_threads(document, "stack user", 4, MIB, "main")
             if not document["recorded"]:
                 self.assertGreaterEqual(self.resident(document, "thread stacks"), process.said("stacks"))
+                # 512 KiB of it are the program's own; what lies above is not.
+                self.assertLess(self.resident(document, "library data", "rss_target"), MIB)
                 return
+            # 32 MiB of MAP_NORESERVE that nobody touched are not among them.
+            self.assertLess(self.committed(document, "anonymous mappings"), process.said("anonymous") + 30 * MIB)
             owner = "rss_target"
             self.assertEqual(self.resident(document, "anonymous mappings", owner), process.said("anonymous"))
             # The file lies in /dev/shm or not, as the machine has it.
@@ -196,6 +223,15 @@ class MappingsTest(LedgerCase):
 
         self.both_ways(command, check)
 
+    def test_rules_own_libraries_without_records(self):
+        process = Process(self, [ARGUMENTS.program, "blocks"], interval=None)
+        path = os.path.join(self.scratch, "owners.csv")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("prefix,module,team\nlib:libc.so,base,systems\n")
+        owners = {row["owner"] for row in json.loads(self.rss(process.pid, "--rules", path, "--format", "json"))["rows"]}
+        self.assertIn("base", owners)
+        self.assertNotIn("libc.so.6", owners)
+
     def test_a_snapshot_keeps_the_ledger(self):
         process = Process(self, [ARGUMENTS.program, "tricks", os.path.join(self.scratch, "file")])
         now = self.ledger(process.pid)
@@ -206,6 +242,8 @@ class MappingsTest(LedgerCase):
         then = self.ledger(profile, smaps=False)
         for name in ("anonymous mappings", "shared memory", "thread stacks", "mapped files"):
             self.assertEqual(self.resident(then, name), self.resident(now, name), name)
+        report = target.run([ARGUMENTS.cadastre, "report", profile, "--format", "json"])
+        self.check_threads({"recorded": True, **json.loads(report.stdout)["rss"]}, "stack user", 4, MIB, "main")
         report = target.run([ARGUMENTS.cadastre, "report", profile])
         self.assertEqual(report.status, 0, report.stderr)
         self.assertRegex(report.stdout, r"RSS \S+ MiB at \d\d:\d\d UTC: native live .* · stacks \S+ · other")
@@ -261,11 +299,17 @@ class JavaTest(LedgerCase):
     def check_java(self, document, recorded):
         self.assertGreater(self.resident(document, "Java heap"), 12 * MIB)
         self.assertGreater(self.resident(document, "code cache"), 0)
+        self.assertLessEqual(self.committed(document, "Java heap"), 64 * MIB)
+        for row in document["rows"]:
+            if row["name"] in ("Java heap", "metaspace", "code cache", "GC structures", "CDS archive", "other HotSpot"):
+                self.assertEqual(row["owner"], "platform/jvm")
+        self.check_threads(document, "waiting-", 4, 4096, "RssTarget.main")
+        self.assertGreater(self.resident(document, "metaspace"), MIB // 4)
+        self.assertGreater(self.resident(document, "class space"), 0)
         if recorded:
             mapped = self.resident(document, "mapped files", "RssTarget") + self.resident(document, "shared memory", "RssTarget")
             self.assertAlmostEqual(mapped, 8 * MIB, delta=MIB // 16)  # the kernel may take pages of a file back
             self.assertGreaterEqual(self.resident(document, "malloc live", "RssTarget"), 5 * MIB)
-            self.assertGreater(self.resident(document, "metaspace"), 0)
             self.assertGreater(self.resident(document, "GC structures"), 0)
             self.assertGreater(self.resident(document, "thread stacks", "RssTarget"), 0)
 
@@ -273,6 +317,7 @@ class JavaTest(LedgerCase):
         check, = [check for check in document["checks"] if check["name"] == "NMT malloc"]
         ours = check["ledger_bytes"] + check["explained_bytes"]
         self.assertAlmostEqual(ours, check["other_bytes"], delta=0.01 * check["other_bytes"], msg=check["text"])
+        self.assertIn("are older than NMT and in neither", check["text"])
 
     def check_system_map(self, home, process):
         """Each VMA that HotSpot names has that row here. What is resident may change meanwhile, what it is for does not."""
@@ -283,7 +328,7 @@ class JavaTest(LedgerCase):
         compared = 0
         for line in outcome.stdout.splitlines():
             match = re.match(r"0x(\w+)-0x(\w+) +\d+ \S+ +(\d+) +\d+ \S+ +\S+ +(\S+)", line)
-            if not match or match[3] == "0":
+            if not match:
                 continue
             start, end = int(match[1], 16), int(match[2], 16)
             tags = {tag.split("-")[0] for tag in match[4].split(",")}
@@ -291,7 +336,7 @@ class JavaTest(LedgerCase):
             if not want:
                 continue
             got = {area["row"] for area in areas
-                   if int(area["start"], 16) < end and int(area["end"], 16) > start and area["resident_bytes"] != "0"}
+                   if int(area["start"], 16) < end and int(area["end"], 16) > start and (match[3] == "0" or area["resident_bytes"] != "0")}
             compared += 1
             # Neighbours may have grown together: then there is more in the area than HotSpot's.
             self.assertTrue(want & got, f"{line}\n{got}")
@@ -367,7 +412,22 @@ class JavaTest(LedgerCase):
                 process = self.start(home, interval=None)
                 document = self.ledger(process.pid)
                 self.check_java(document, recorded=False)
+                self.assertGreater(self.resident(document, "GC structures"), 0)  # the card table
                 self.assertGreater(self.resident(document, "thread stacks"), 0)
+                process.end()
+
+    def test_a_stopped_jvm_is_not_waited_for(self):
+        for home in programs.jdk_homes():
+            with self.subTest(jdk=programs.java_feature(home)):
+                process = self.start(home, "-XX:NativeMemoryTracking=summary", interval=None)
+                os.kill(process.pid, signal.SIGSTOP)
+                self.assertIn(f"process {process.pid} is stopped", self.ledger(process.pid)["warnings"][0])
+                begun = time.monotonic()
+                outcome = target.run([ARGUMENTS.cadastre, "rss", str(process.pid), "--nmt", "summary"], timeout=PATIENCE)
+                self.assertEqual((outcome.status, outcome.stdout, outcome.stderr.count("\n")), (2, "", 1), outcome)
+                self.assertIn("is stopped", outcome.stderr)
+                self.assertLess(time.monotonic() - begun, 14)  # jcmd would be given 15 s
+                os.kill(process.pid, signal.SIGCONT)
                 process.end()
 
 
