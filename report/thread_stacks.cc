@@ -74,9 +74,15 @@ LedgerUse StackUse(const StackRange& range, const ProcessMemory& memory, const L
 std::vector<ThreadStack> ThreadStacks(const ProcessMemory& memory, const std::vector<LedgerPiece>& pieces,
                                       const LedgerInputs& inputs) {
   std::map<uint32_t, StackRange> range_of;
+  std::map<uint64_t, int> threads_in;  // area that was found around a stack pointer → how many
   for (const StackRange& range : StackRanges(memory, inputs.profile)) {
-    if (!range.ended) range_of[range.tid] = range;
+    if (range.ended) continue;
+    range_of[range.tid] = range;
+    if (range.thread == 0) threads_in[range.start]++;
   }
+  // Stacks without guards between them: whose is what of the area cannot be told.
+  std::erase_if(range_of,
+                [&](const auto& entry) { return entry.second.thread == 0 && threads_in[entry.second.start] > 1; });
   std::vector<ThreadStack> stacks;
   for (const LiveThread& live : memory.threads) {
     ThreadStack stack;

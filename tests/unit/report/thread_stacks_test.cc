@@ -53,5 +53,22 @@ TEST_CASE("Each living thread has its stack, and who created it", "[thread_stack
     CHECK(json.find("\"created_by\": [{\"function\": \"libbilling.so+0x") != std::string::npos);
 }
 
+TEST_CASE("Where nothing was recorded a stack is the area around the stack pointer, if no other thread is in it",
+          "[thread_stacks]") {
+  ProcessMemory memory;
+  memory.threads = {{1, "server"}, {2, "worker"}, {3, "pool-1"}, {4, "pool-2"}};
+  memory.known = {{0x100000, 0x110000, KnownUse::kThreadStack, 2, ""},
+                  {0x200000, 0x240000, KnownUse::kThreadStack, 3, ""},
+                  {0x200000, 0x240000, KnownUse::kThreadStack, 4, ""}};
+  memory.areas = {Area(0x100000, 0x110000, "", kPage), Area(0x200000, 0x240000, "", 2 * kPage)};
+  Ledger ledger = BuildLedger(memory, {});
+  REQUIRE(ledger.threads.size() == 4);
+  CHECK(ledger.threads[0].name == "worker");
+  CHECK(ledger.threads[0].resident_bytes == kPage);
+  for (size_t i = 1; i < 4; i++) CHECK(ledger.threads[i].end == 0);
+  CHECK(ResidentOf(ledger, LedgerKind::kThreadStacks) == 3 * kPage);
+  CHECK(FormatThreadStacksText(ledger, {}).find("who created the threads is not known") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace cadastre
