@@ -48,12 +48,15 @@ class Painter {
     // What is surer, or says more, comes later.
     PaintStacks(/*ended=*/true);
     PaintLibraryData();
+    // Where classes were seen; the recorded mappings say exactly where they may be.
+    if (profile_ == nullptr) {
+      PaintKnown(KnownUse::kMetaspace, LedgerKind::kMetaspace);
+      PaintKnown(KnownUse::kClassSpace, LedgerKind::kClassSpace);
+    }
     PaintKnown(KnownUse::kAllocator, LedgerKind::kAllocator);
     if (profile_ != nullptr) PaintLiveBlocks();
     if (profile_ == nullptr) PaintStacks(/*ended=*/false);
     PaintClassSpace();
-    PaintKnown(KnownUse::kMetaspace, LedgerKind::kMetaspace);
-    PaintKnown(KnownUse::kClassSpace, LedgerKind::kClassSpace);
     PaintKnown(KnownUse::kGc, LedgerKind::kGc);
     if (profile_ != nullptr) PaintMappings();
     PaintArchiveGaps();

@@ -15,7 +15,7 @@ namespace cadastre {
 namespace {
 
 constexpr uint64_t kMaxEntries = 16384;
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPage = 4096, kGranule = 64 << 10;
 // Enough to meet each area with metadata, and at most a tenth of a second.
 constexpr uint64_t kMaxLoaders = 10000, kMaxClassesOfLoader = 4000, kMaxClasses = 20000;
 constexpr size_t kMaxName = 256;
@@ -117,7 +117,7 @@ class Jvm {
     if (!Has({"ClassLoaderData::_next", "ClassLoaderData::_klasses", "Klass::_next_link", "Klass::_layout_helper",
               "InstanceKlass::_constants", "ConstantPool::_pool_holder"}))
       return;
-    std::set<size_t> with_classes, with_pools;
+    std::map<size_t, MemoryRange> with_classes, with_pools;  // by area
     uint64_t classes = 0, loaders = 0;
     for (uint64_t loader = Word("ClassLoaderDataGraph::_head"); loader != 0 && loaders++ < kMaxLoaders;
          loader = Word("ClassLoaderData::_next", loader)) {
@@ -129,25 +129,36 @@ class Jvm {
         if (static_cast<int32_t>(Word("Klass::_layout_helper", klass)) < 0) continue;
         const uint64_t pool = Word("InstanceKlass::_constants", klass);
         if (pool == 0 || Word("ConstantPool::_pool_holder", pool) != klass) continue;
-        AddArea(klass, &with_classes);
-        AddArea(pool, &with_pools);
+        Widen(klass, &with_classes);
+        Widen(pool, &with_pools);
       }
     }
-    for (size_t area : with_pools) with_classes.erase(area);
-    for (size_t area : with_pools) AddFound(areas_[area], KnownUse::kMetaspace);
-    for (size_t area : with_classes) AddFound(areas_[area], KnownUse::kClassSpace);
+    for (const auto& [area, pools] : with_pools) {
+      // Without compressed class pointers there is no class space.
+      if (auto classes_there = with_classes.find(area); classes_there != with_classes.end()) {
+        AddFound(classes_there->second, KnownUse::kMetaspace);
+        with_classes.erase(classes_there);
+      }
+      AddFound(pools, KnownUse::kMetaspace);
+    }
+    for (const auto& [area, classes_there] : with_classes) AddFound(classes_there, KnownUse::kClassSpace);
   }
 
-  // Not where an archive of shared classes is mapped.
-  void AddArea(uint64_t address, std::set<size_t>* indices) const {
+  // The range of the area around `address` that was met so far, in the granules that HotSpot commits: neighbours that
+  // are not HotSpot's may have grown together with it. Not where an archive of shared classes is mapped.
+  void Widen(uint64_t address, std::map<size_t, MemoryRange>* ranges) const {
     auto after = std::upper_bound(areas_.begin(), areas_.end(), address,
                                   [](uint64_t wanted, const MemoryArea& area) { return wanted < area.start; });
     if (after == areas_.begin()) return;
     const MemoryArea& area = *std::prev(after);
-    if (address < area.end && area.name.empty() && area.writable && !area.shared)
-      indices->insert(static_cast<size_t>(std::prev(after) - areas_.begin()));
+    if (address >= area.end || !area.name.empty() || !area.writable || area.shared) return;
+    const uint64_t granule = address / kGranule * kGranule;
+    const MemoryRange met = {std::max(area.start, granule), std::min(area.end, granule + kGranule)};
+    auto [entry, inserted] = ranges->try_emplace(static_cast<size_t>(std::prev(after) - areas_.begin()), met);
+    entry->second.start = std::min(entry->second.start, met.start);
+    entry->second.end = std::max(entry->second.end, met.end);
   }
-  void AddFound(const MemoryArea& area, KnownUse use) { found_.push_back({area.start, area.end, use, 0, ""}); }
+  void AddFound(const MemoryRange& range, KnownUse use) { found_.push_back({range.start, range.end, use, 0, ""}); }
 
   const TargetMemory& memory_;
   const std::vector<MemoryArea>& areas_;
