@@ -48,12 +48,12 @@ class Painter {
     // What is surer, or says more, comes later.
     PaintStacks(/*ended=*/true);
     PaintLibraryData();
-    // Where classes were seen; the recorded mappings say exactly where they may be.
+    PaintKnown(KnownUse::kAllocator, LedgerKind::kAllocator);
+    // Where classes were seen. What is in them may read like a block's header; recorded mappings say it exactly.
     if (profile_ == nullptr) {
       PaintKnown(KnownUse::kMetaspace, LedgerKind::kMetaspace);
       PaintKnown(KnownUse::kClassSpace, LedgerKind::kClassSpace);
     }
-    PaintKnown(KnownUse::kAllocator, LedgerKind::kAllocator);
     if (profile_ != nullptr) PaintLiveBlocks();
     if (profile_ == nullptr) PaintStacks(/*ended=*/false);
     PaintClassSpace();

@@ -15,7 +15,8 @@ namespace cadastre {
 namespace {
 
 constexpr uint64_t kMaxEntries = 16384;
-constexpr uint64_t kPage = 4096, kGranule = 64 << 10;
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kRootChunk = 4 << 20;  // metaspace is handed out from chunks so aligned (JDK 17; since 21 of 16 MiB)
 // Enough to meet each area with metadata, and at most a tenth of a second.
 constexpr uint64_t kMaxLoaders = 10000, kMaxClassesOfLoader = 4000, kMaxClasses = 20000;
 constexpr size_t kMaxName = 256;
@@ -144,16 +145,16 @@ class Jvm {
     for (const auto& [area, classes_there] : with_classes) AddFound(classes_there, KnownUse::kClassSpace);
   }
 
-  // The range of the area around `address` that was met so far, in the granules that HotSpot commits: neighbours that
-  // are not HotSpot's may have grown together with it. Not where an archive of shared classes is mapped.
+  // The range of the area around `address` that was met so far, in root chunks: neighbours that are not HotSpot's may
+  // have grown together with it. Not where an archive of shared classes is mapped.
   void Widen(uint64_t address, std::map<size_t, MemoryRange>* ranges) const {
     auto after = std::upper_bound(areas_.begin(), areas_.end(), address,
                                   [](uint64_t wanted, const MemoryArea& area) { return wanted < area.start; });
     if (after == areas_.begin()) return;
     const MemoryArea& area = *std::prev(after);
     if (address >= area.end || !area.name.empty() || !area.writable || area.shared) return;
-    const uint64_t granule = address / kGranule * kGranule;
-    const MemoryRange met = {std::max(area.start, granule), std::min(area.end, granule + kGranule)};
+    const uint64_t chunk = address / kRootChunk * kRootChunk;
+    const MemoryRange met = {std::max(area.start, chunk), std::min(area.end, chunk + kRootChunk)};
     auto [entry, inserted] = ranges->try_emplace(static_cast<size_t>(std::prev(after) - areas_.begin()), met);
     entry->second.start = std::min(entry->second.start, met.start);
     entry->second.end = std::max(entry->second.end, met.end);

@@ -279,6 +279,10 @@ class JavaTest(LedgerCase):
                 document = self.ledger(process.pid)
                 self.check_java(document, recorded=False)
                 self.assertGreater(self.resident(document, "GC structures"), 0)  # the card table
+                outcome = target.run([f"{home}/bin/jcmd", str(process.pid), "VM.metaspace", "scale=B"], timeout=PATIENCE)
+                said = int(re.search(r"^Virtual space:\n +Non-class space: +\d+ bytes reserved, +(\d+) bytes", outcome.stdout, re.M)[1])
+                # To answer, the JVM may have committed one granule more.
+                self.assertIn(said - self.committed(document, "metaspace"), (0, 64 << 10), outcome.stdout)
                 self.assertGreater(self.resident(document, "thread stacks"), 0)
                 process.end()
 
