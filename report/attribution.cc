@@ -11,7 +11,6 @@
 #include "absl/types/span.h"
 #include "report/function_name.h"
 #include "report/thread_pattern.h"
-#include "symbolizer/frame_owner.h"
 
 namespace cadastre {
 namespace {
@@ -279,12 +278,7 @@ absl::string_view Attribution::LibraryOf(uint32_t site) {
 
 const std::vector<uint64_t>& Attribution::DistinctFrames() const { return state_->distinct; }
 
-const Rule* Attribution::OwnerOfLibrary(const std::string& path) const {
-  Frame frame;
-  frame.library = path;
-  const Rule* rule = state_->frame_owner.Find(frame);
-  return rule == nullptr || IsTransparentInStacks(*rule) ? nullptr : rule;
-}
+const FrameOwner& Attribution::frame_owner() const { return state_->frame_owner; }
 
 bool Attribution::guesses() const { return state_->guess; }
 

@@ -20,6 +20,7 @@
 
 #include "absl/strings/string_view.h"
 #include "report/stack_walk.h"
+#include "symbolizer/frame_owner.h"
 #include "symbolizer/owner_rules.h"
 #include "symbolizer/profile.h"
 #include "symbolizer/symbolizer.h"
@@ -63,8 +64,7 @@ class Attribution {
   // there is none to name (a stack of unknown addresses).
   std::string SuggestedPrefix(uint32_t site);
 
-  // The rule that owns a library as a whole, whatever function is called; nullptr: none, or one that is walked past.
-  const Rule* OwnerOfLibrary(const std::string& path) const;
+  const FrameOwner& frame_owner() const;
 
   // File name of the library that asked for the memory: the leaf-most frame's that is not plumbing; empty = not known.
   // Lives as long as the Symbolizer.

@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "report/format.h"
+#include "report/frame_json.h"
 #include "report/json_writer.h"
 #include "report/runtime_facts.h"
 
@@ -156,29 +156,8 @@ std::string ThreadJson(const Report& report, const Row& row) {
   return object.Done();
 }
 
-class FrameJson {
- public:
-  const std::string& Of(const Frame* frame) {
-    std::string& text = known_[frame];
-    if (text.empty()) {
-      JsonObject object;
-      object.Text("function", frame->function).TextOrNull("library", frame->library).TextOrNull("file", frame->file);
-      object.IntegerOrNull("line", frame->line > 0 ? frame->line : 0).Text("language", frame->java ? "java" : "native");
-      text = object.Done();
-    }
-    return text;
-  }
-
- private:
-  absl::flat_hash_map<const Frame*, std::string> known_;
-};
-
 std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames) {
   static constexpr const char* kKinds[] = {"malloc", "mmap", "stack"};
-  std::string list = "[";
-  for (const Frame* frame : report.FramesOf(row))
-    absl::StrAppend(&list, list.size() > 1 ? ", " : "", frames->Of(frame));
-  list += "]";
   JsonObject object;
   if (row.unattributed) {
     object.Raw("module", "null");
@@ -191,7 +170,9 @@ std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames
   object.Integer("samples", row.tally.samples)
       .TextOrNull("thread", row.thread)
       .Text("kind", kKinds[static_cast<int>(row.kind)]);
-  object.Raw("frames", list).Integer("peak_bytes", row.tally.peak_bytes).TextOrNull("via", row.via);
+  object.Raw("frames", frames->Stack(report.FramesOf(row)))
+      .Integer("peak_bytes", row.tally.peak_bytes)
+      .TextOrNull("via", row.via);
   object.Integer("mapped_bytes", row.tally.mapped_bytes);
   object.Bool("truncated", row.truncated).TextOrNull("created_by", row.created_by);
   object.Text("holder", row.holder).Bool("pooled", row.pooled);

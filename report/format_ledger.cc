@@ -17,6 +17,11 @@ std::string Signed(int64_t bytes, double error = 0) {
   return absl::StrCat(bytes < 0 ? "-" : "", FormatBytes(std::fabs(static_cast<double>(bytes)), error));
 }
 
+// Of an estimate what is below zero is nothing, within its error (BelowZeroLine says so).
+std::string Shown(const LedgerRow& row, int64_t bytes, double error = 0) {
+  return Signed(row.estimate ? std::max<int64_t>(bytes, 0) : bytes, error);
+}
+
 std::string SignedJson(int64_t value) { return absl::StrCat(value); }
 
 // Libraries are many and small: two of them and the rest say enough.
@@ -30,6 +35,7 @@ void AddToRest(const LedgerRow& row, LedgerRow* rest) {
   rest->resident_bytes += row.resident_bytes;
   rest->shared_bytes += row.shared_bytes;
   rest->variance += row.variance;
+  rest->estimate |= row.estimate;
 }
 
 struct ShownRow {
@@ -115,12 +121,13 @@ std::string FormatLedgerText(const Ledger& ledger, const TextStyle& style, size_
                    {"SHARED", Align::kRight}});
   for (const ShownRow& shown : ShownRows(ledger, top)) {
     const LedgerRow& row = shown.row;
-    table.AddRow({LedgerName(row.kind), SafeText(shown.owner), Signed(row.virtual_bytes), Signed(row.committed_bytes),
-                  Signed(row.resident_bytes, row.StandardError()),
+    table.AddRow({LedgerName(row.kind), SafeText(shown.owner), Shown(row, row.virtual_bytes),
+                  Shown(row, row.committed_bytes), Shown(row, row.resident_bytes, row.StandardError()),
                   row.shared_bytes == 0 ? "" : Signed(row.shared_bytes)});
   }
   table.AddRow({"sum", "", "", "", FormatBytes(static_cast<double>(ledger.rss_bytes)), ""});
   out += table.Print(kTextWidth, style);
+  if (std::string line = BelowZeroLine(ledger); !line.empty()) AppendWrapped(absl::StrCat("note: ", line), &out);
   for (const LedgerCheck& check : ledger.checks) AppendWrapped(absl::StrCat("check: ", check.text), &out);
   if (std::string line = AllocatorLine(ledger.allocator); !line.empty())
     AppendWrapped(absl::StrCat("allocator: ", line), &out);
@@ -154,6 +161,7 @@ std::string FormatLedgerJson(const Ledger& ledger) {
       .Bool("recorded", ledger.recorded)
       .Text("summary", ledger.summary)
       .Raw("rows", JsonArray(rows, "  "))
+      .Raw("threads", ThreadStacksJson(ledger, "  "))
       .Raw("checks", JsonArray(checks, "  "))
       .Raw("allocator", ledger.allocator.name.empty() ? "null" : AllocatorJson(ledger.allocator))
       .Raw("advice", JsonArray(advice, "  "))
@@ -172,7 +180,8 @@ std::string LedgerSummaryJson(const Ledger& ledger) {
   object.Integer("rss_bytes", ledger.rss_bytes)
       .Text("taken", TimeText(ledger.taken_realtime_ns))
       .Text("summary", ledger.summary)
-      .Raw("rows", JsonArray(rows, "    "));
+      .Raw("rows", JsonArray(rows, "    "))
+      .Raw("threads", ThreadStacksJson(ledger, "    "));
   return object.Done();
 }
 
@@ -193,10 +202,11 @@ std::string FormatLedgerMarkdown(const Ledger& ledger) {
                                  "\n\n| row | owner | virtual | committed | resident | shared |\n"
                                  "|---|---|--:|--:|--:|--:|\n");
   for (const LedgerRow& row : ledger.rows) {
-    absl::StrAppend(&out, "| ", LedgerName(row.kind), " | ", Cell(row.owner), " | ", Signed(row.virtual_bytes), " | ",
-                    Signed(row.committed_bytes), " | ", Signed(row.resident_bytes, row.StandardError()), " | ",
-                    Signed(row.shared_bytes), " |\n");
+    absl::StrAppend(&out, "| ", LedgerName(row.kind), " | ", Cell(row.owner), " | ", Shown(row, row.virtual_bytes),
+                    " | ", Shown(row, row.committed_bytes), " | ", Shown(row, row.resident_bytes, row.StandardError()),
+                    " | ", Signed(row.shared_bytes), " |\n");
   }
+  if (std::string line = BelowZeroLine(ledger); !line.empty()) absl::StrAppend(&out, "\n", Cell(line), "\n");
   for (const LedgerCheck& check : ledger.checks) absl::StrAppend(&out, "\n", Cell(check.text), "\n");
   if (std::string line = AllocatorLine(ledger.allocator); !line.empty()) absl::StrAppend(&out, "\n", Cell(line), "\n");
   for (const std::string& advice : ledger.advice) absl::StrAppend(&out, "\n> ", Cell(advice), "\n");

@@ -1,6 +1,9 @@
 #include "report/hotspot_memory.h"
 
+#include <map>
+
 #include "absl/strings/match.h"
+#include "interposer/profile_format.h"
 
 namespace cadastre {
 namespace {
@@ -89,6 +92,38 @@ HotSpotPart PartOfStack(const std::vector<const Frame*>& frames) {
   return HotSpotPart::kOther;
 }
 
+std::vector<HotSpotPart> PartsOfMappings(const Profile& profile, Attribution* attribution) {
+  const std::vector<Mapping>& mappings = profile.mappings;
+  std::map<uint32_t, HotSpotPart> of_site;
+  std::vector<HotSpotPart> parts(mappings.size(), HotSpotPart::kNone);
+  for (size_t i = 0; i < parts.size(); i++) {
+    const Mapping& mapping = mappings[i];
+    if (mapping.site == kNoSite || (mapping.flags & format::kMappingAllocator) != 0) continue;
+    auto [entry, inserted] = of_site.try_emplace(mapping.site);
+    if (inserted) entry->second = PartOfStack(attribution->FramesOf(mapping.site));
+    parts[i] = entry->second;
+  }
+  auto settle = [&](HotSpotPart unsettled, HotSpotPart reservation) {
+    for (size_t first = 0; first < parts.size();) {
+      size_t end = first + 1;
+      bool surrounded = parts[first] == reservation;
+      while (end < parts.size() && mappings[end].start == mappings[end - 1].end &&
+             (parts[end] == unsettled || parts[end] == reservation) &&
+             (parts[first] == unsettled || parts[first] == reservation)) {
+        surrounded |= parts[end] == reservation;
+        end++;
+      }
+      for (size_t i = first; surrounded && i < end; i++) {
+        if (parts[i] == unsettled) parts[i] = reservation;
+      }
+      first = end;
+    }
+  };
+  settle(HotSpotPart::kMetaspaceOrClassSpace, HotSpotPart::kClassSpace);
+  settle(HotSpotPart::kJavaHeapOrGc, HotSpotPart::kJavaHeap);
+  return parts;
+}
+
 HotSpotPart PartOfNmtCategory(absl::string_view category) {
   static constexpr Name kCategories[] = {
       {"Java Heap", HotSpotPart::kJavaHeap},  {"Class", HotSpotPart::kClassSpace},
@@ -101,6 +136,10 @@ HotSpotPart PartOfNmtCategory(absl::string_view category) {
     if (category == known.prefix) return known.part;
   }
   return HotSpotPart::kOther;
+}
+
+bool IsBeforeNmt(const std::vector<const Frame*>& frames) {
+  return !frames.empty() && IsLibjvm(*frames[0]) && absl::StartsWith(frames[0]->function, "NMTPreInit");
 }
 
 bool IsOsMalloc(const std::vector<const Frame*>& frames) {

@@ -20,7 +20,8 @@
 namespace cadastre {
 namespace {
 
-constexpr int64_t kPatienceMs = 15000;   // a JVM that is stopped, or busy collecting, does not answer
+constexpr int64_t kPatienceMs = 15000;   // a JVM that is busy collecting does not answer
+constexpr int64_t kLookEachMs = 200;     // nor does one that somebody stops meanwhile
 constexpr size_t kMostBytes = 32 << 20;  // a detail report is a few MiB
 
 int64_t NowMs() {
@@ -30,10 +31,11 @@ int64_t NowMs() {
 }
 
 // The jcmd of the JDK that the process runs on, then one that is not tied to it.
-std::string JcmdFor(pid_t pid, const std::vector<MemoryArea>& areas) {
-  for (const MemoryArea& area : areas) {
-    if (!absl::EndsWith(area.name, "/lib/server/libjvm.so")) continue;
-    const std::string home = area.name.substr(0, area.name.size() - strlen("/lib/server/libjvm.so"));
+std::string JcmdFor(pid_t pid) {
+  constexpr absl::string_view kLibrary = "/lib/server/libjvm.so";
+  for (const std::string& file : MappedFilesOf(pid)) {
+    if (!absl::EndsWith(file, kLibrary)) continue;
+    const std::string home = file.substr(0, file.size() - kLibrary.size());
     for (const std::string& root : {std::string(), absl::StrCat("/proc/", pid, "/root")}) {
       std::string path = absl::StrCat(root, home, "/bin/jcmd");
       if (access(path.c_str(), X_OK) == 0) return path;
@@ -55,14 +57,28 @@ std::vector<char*> Environment() {
   return kept;
 }
 
-// Reads until the end. False: the time or the room was up.
-bool ReadAll(int descriptor, std::string* text) {
+// By a signal or a debugger.
+bool IsStopped(pid_t pid) {
+  const std::string status = ReadWholeFile(absl::StrCat("/proc/", pid, "/status"));
+  const absl::string_view state = StatusField(status, "State");
+  return absl::StartsWith(state, "T") || absl::StartsWith(state, "t");
+}
+absl::Status StoppedError(pid_t pid) {
+  return absl::UnavailableError(absl::StrCat("process ", pid, " is stopped and answers nobody (kill -CONT ", pid, ")"));
+}
+
+// Reads until the end. False: the time or the room was up, or the JVM that is asked has been stopped.
+bool ReadAll(int descriptor, pid_t asked, std::string* text) {
   const int64_t deadline = NowMs() + kPatienceMs;
   char buffer[65536];
   while (text->size() < kMostBytes) {
     pollfd wait = {descriptor, POLLIN, 0};
     const int64_t left = deadline - NowMs();
-    if (left <= 0 || poll(&wait, 1, static_cast<int>(left)) == 0) return false;
+    if (left <= 0) return false;
+    if (poll(&wait, 1, static_cast<int>(std::min(left, kLookEachMs))) == 0) {
+      if (IsStopped(asked)) return false;
+      continue;
+    }
     const ssize_t got = read(descriptor, buffer, sizeof(buffer));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return true;
@@ -73,14 +89,14 @@ bool ReadAll(int descriptor, std::string* text) {
 
 }  // namespace
 
-absl::StatusOr<std::string> AskJvm(pid_t pid, const std::vector<MemoryArea>& areas,
-                                   const std::vector<std::string>& words) {
-  std::string program = JcmdFor(pid, areas), number = absl::StrCat(pid);
+absl::StatusOr<std::string> AskJvm(pid_t pid, const std::vector<std::string>& words) {
+  std::string program = JcmdFor(pid), number = absl::StrCat(pid);
   if (program.empty()) return absl::NotFoundError(absl::StrCat("process ", pid, " is no JVM"));
   std::vector<char*> arguments = {program.data(), number.data()};
   std::vector<std::string> copies = words;
   for (std::string& word : copies) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  if (IsStopped(pid)) return StoppedError(pid);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return absl::InternalError(absl::StrCat("cannot make a pipe: ", strerror(errno)));
   posix_spawn_file_actions_t actions;
@@ -97,12 +113,13 @@ absl::StatusOr<std::string> AskJvm(pid_t pid, const std::vector<MemoryArea>& are
     return absl::NotFoundError(absl::StrCat("cannot run ", program, ": ", strerror(error)));
   }
   std::string text;
-  const bool whole = ReadAll(ends[0], &text);
+  const bool whole = ReadAll(ends[0], pid, &text);
   close(ends[0]);
   if (!whole) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  if (!whole && IsStopped(pid)) return StoppedError(pid);
   if (!whole) return absl::DeadlineExceededError(absl::StrCat("process ", pid, " does not answer jcmd"));
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return absl::UnavailableError(absl::StrCat("jcmd could not ask process ", pid));

@@ -3,7 +3,7 @@
 // The program's own answer, not ours: the JVM carries it out on a thread of its own. Errors: no JVM, no jcmd, no answer
 // in time, in one line. Thread-safety: starts a process.
 //
-// Example: absl::StatusOr<std::string> text = AskJvm(4242, areas, {"VM.native_memory", "summary", "scale=B"});
+// Example: absl::StatusOr<std::string> text = AskJvm(4242, {"VM.native_memory", "summary", "scale=B"});
 #ifndef CADASTRE_REPORT_JCMD_H_
 #define CADASTRE_REPORT_JCMD_H_
 
@@ -13,12 +13,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "symbolizer/process_memory.h"
 
 namespace cadastre {
 
-absl::StatusOr<std::string> AskJvm(pid_t pid, const std::vector<MemoryArea>& areas,
-                                   const std::vector<std::string>& words);
+absl::StatusOr<std::string> AskJvm(pid_t pid, const std::vector<std::string>& words);
 
 // The level of native memory tracking that the process was started with, by its command line and environment:
 // "summary", "detail", or empty: off or not known.

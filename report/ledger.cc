@@ -21,7 +21,7 @@ class Builder {
     ledger_.rss_bytes = memory_.RssBytes();
     ledger_.recorded = inputs_.profile != nullptr;
     ledger_.exact = ledger_.recorded && inputs_.profile->exact();
-    pieces_ = CutAreas(memory_, inputs_.profile, inputs_.attribution);
+    pieces_ = CutAreas(memory_, inputs_);
     for (const LedgerPiece& piece : pieces_) AddPiece(piece);
     if (ledger_.recorded) SplitAllocator();
     RowOf({LedgerKind::kUnexplained, "", ""});
@@ -29,8 +29,9 @@ class Builder {
     std::stable_sort(ledger_.rows.begin(), ledger_.rows.end(), [](const LedgerRow& a, const LedgerRow& b) {
       return a.kind != b.kind ? a.kind < b.kind : a.resident_bytes > b.resident_bytes;
     });
+    ledger_.threads = ThreadStacks(memory_, pieces_, inputs_);
     ledger_.allocator = memory_.allocator;
-    AddLedgerChecks(memory_, inputs_, &ledger_);
+    AddLedgerChecks(memory_, inputs_, pieces_, &ledger_);
     AddLedgerAdvice(memory_, inputs_, pieces_, &ledger_);
     ledger_.summary = LedgerSummary(ledger_);
     return std::move(ledger_);
@@ -53,59 +54,67 @@ class Builder {
     row.shared_bytes += static_cast<int64_t>(piece.shared_bytes);
   }
 
-  // What of a block's bytes is resident, as a share of its size. Pages that lie outside of the allocator's mappings (a
-  // stack in a block) are in another row already.
-  double ResidentShare(const LiveSample& sample) const {
-    uint64_t at = sample.address;
-    const uint64_t end = at + std::max<uint64_t>(sample.size_bytes, 1);
-    double resident = 0;
+  // What of a block's bytes is address space of the allocator's, committed, resident: as shares of its size. What lies
+  // elsewhere (a stack in a block) is in another row already.
+  struct Shares {
+    double mapped = 0, committed = 0, resident = 0;
+  };
+  Shares SharesOf(const LiveSample& sample) const {
+    const uint64_t at = sample.address, end = at + std::max<uint64_t>(sample.size_bytes, 1);
+    Shares shares;
     auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), at,
                                   [](uint64_t wanted, const LedgerPiece& other) { return wanted < other.end; });
     for (; piece != pieces_.end() && piece->start < end; ++piece) {
       if (piece->use.kind != LedgerKind::kRetention) continue;
-      const MemoryArea& area = memory_.areas[piece->area];
-      const uint64_t from = std::max(at, piece->start), to = std::min(end, piece->end);
-      // pagemap counts pages of zeros that Rss does not, and was read a moment later.
-      const double present = static_cast<double>(ResidentIn(memory_, area, piece->start, piece->end));
-      const double scale = present > 0 ? std::min(1.0, static_cast<double>(piece->resident_bytes) / present) : 0;
-      resident += static_cast<double>(ResidentIn(memory_, area, from, to)) * scale;
+      const double bytes = static_cast<double>(std::min(end, piece->end) - std::max(at, piece->start));
+      const double resident = ResidentWithin(memory_, *piece, at, end);
+      shares.mapped += bytes;
+      shares.committed += piece->committed_bytes == piece->end - piece->start ? bytes : resident;
+      shares.resident += resident;
     }
-    return resident / static_cast<double>(end - at);
+    const double size = static_cast<double>(end - at);
+    return {shares.mapped / size, shares.committed / size, shares.resident / size};
   }
 
   void SplitAllocator() {
-    LedgerRow live_sum;
-    std::map<RowKey, double> resident_of;
+    struct Sums {
+      double mapped = 0, committed = 0, resident = 0, variance = 0;
+    };
+    std::map<RowKey, Sums> live;
     for (const LiveSample& sample : inputs_.profile->live) {
       if (inputs_.profile->sites[sample.site].kind != SiteKind::kMalloc) continue;
       const Charge& charge = inputs_.attribution->ChargeOf(sample.site, sample.thread);
       const RowKey key = {LedgerKind::kLiveMalloc, charge.module, charge.team};
+      RowOf(key).guessed |= charge.guessed;
+      const Shares shares = SharesOf(sample);
+      const double weight = static_cast<double>(sample.weight_bytes);
+      Sums& sums = live[key];
+      sums.mapped += weight * shares.mapped;
+      sums.committed += weight * shares.committed;
+      sums.resident += weight * shares.resident;
+      sums.variance += shares.resident * shares.resident * weight *
+                       (weight - static_cast<double>(std::min(sample.size_bytes, sample.weight_bytes)));
+    }
+    LedgerRow whole;
+    for (const auto& [key, sums] : live) {
       LedgerRow& row = RowOf(key);
-      const double share = ResidentShare(sample), weight = static_cast<double>(sample.weight_bytes);
-      const double variance =
-          share * share * weight * (weight - static_cast<double>(std::min(sample.size_bytes, sample.weight_bytes)));
-      row.guessed |= charge.guessed;
       row.estimate = true;
-      row.virtual_bytes += static_cast<int64_t>(sample.weight_bytes);
-      row.committed_bytes += static_cast<int64_t>(sample.weight_bytes);
-      row.variance += variance;
-      resident_of[key] += weight * share;
-      live_sum.virtual_bytes += static_cast<int64_t>(sample.weight_bytes);
-      live_sum.variance += variance;
+      row.virtual_bytes = std::llround(sums.mapped);
+      row.committed_bytes = std::llround(sums.committed);
+      row.resident_bytes = std::llround(sums.resident);
+      row.variance = sums.variance;
+      whole.virtual_bytes += row.virtual_bytes;
+      whole.committed_bytes += row.committed_bytes;
+      whole.resident_bytes += row.resident_bytes;
+      whole.variance += row.variance;
     }
-    int64_t rounded_sum = 0;
-    for (const auto& [key, bytes] : resident_of) {
-      const int64_t rounded = std::llround(bytes);
-      RowOf(key).resident_bytes = rounded;
-      rounded_sum += rounded;
-    }
-    if (rounded_sum == 0 && !rows_.contains({LedgerKind::kRetention, "", ""})) return;
+    if (whole.resident_bytes == 0 && !rows_.contains({LedgerKind::kRetention, "", ""})) return;
     LedgerRow& retention = RowOf({LedgerKind::kRetention, "", ""});
     retention.estimate = true;
-    retention.variance = live_sum.variance;
-    retention.virtual_bytes -= live_sum.virtual_bytes;
-    retention.committed_bytes -= live_sum.virtual_bytes;
-    retention.resident_bytes -= rounded_sum;
+    retention.variance = whole.variance;
+    retention.virtual_bytes -= whole.virtual_bytes;
+    retention.committed_bytes -= whole.committed_bytes;
+    retention.resident_bytes -= whole.resident_bytes;
   }
 
   const ProcessMemory& memory_;

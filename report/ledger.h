@@ -19,6 +19,7 @@
 #include "report/attribution.h"
 #include "report/ledger_areas.h"
 #include "report/text_table.h"
+#include "report/thread_stacks.h"
 #include "symbolizer/process_memory.h"
 #include "symbolizer/profile.h"
 
@@ -28,7 +29,7 @@ struct LedgerRow {
   LedgerKind kind = LedgerKind::kUnexplained;
   std::string owner, team;
   bool guessed = false;
-  // `resident` may be below zero by an estimate's error; so may the others of retention.
+  // May be below zero by an estimate's error (retention), so that rows add up.
   int64_t virtual_bytes = 0, committed_bytes = 0, resident_bytes = 0, shared_bytes = 0;
   bool estimate = false;  // it rests on samples
   double variance = 0;    // of resident_bytes, bytes^2
@@ -37,7 +38,7 @@ struct LedgerRow {
 
 // One comparison with what somebody else counts.
 struct LedgerCheck {
-  std::string name;  // "top RES", "cgroup working set", "NMT committed", "NMT malloc"
+  std::string name;  // "top RES", "cgroup working set", "Java heap once", "NMT committed", "NMT malloc"
   int64_t ledger_bytes = 0, other_bytes = 0;
   int64_t explained_bytes = 0;  // of other - ledger: `text` says what it is
   std::string text;             // one line
@@ -52,7 +53,8 @@ struct Ledger {
   bool exact = false;  // every allocation was recorded: no errors to show
   std::vector<LedgerRow> rows;
   std::vector<LedgerCheck> checks;
-  AllocatorState allocator;  // its own words, beside the rows: they are of another moment, and part of none
+  std::vector<ThreadStack> threads;  // that live; their stacks are parts of rows
+  AllocatorState allocator;          // its own words, beside the rows: they are of another moment, and part of none
   std::vector<std::string> advice;
   std::vector<std::string> warnings;
   // "RSS 3.97 GiB at 10:59 UTC: Java heap 1.02 · native live 2.41 ±0.03 · ..."; units are those of the RSS.
@@ -61,19 +63,17 @@ struct Ledger {
   LedgerRow Sum(LedgerKind kind) const;
 };
 
-struct LedgerInputs {
-  const Profile* profile = nullptr;  // both, or neither: the process is not recorded
-  Attribution* attribution = nullptr;
-};
-
 Ledger BuildLedger(const ProcessMemory& memory, const LedgerInputs& inputs);
 
 // Parts of BuildLedger (ledger_notes.cc).
-void AddLedgerChecks(const ProcessMemory& memory, const LedgerInputs& inputs, Ledger* ledger);
+void AddLedgerChecks(const ProcessMemory& memory, const LedgerInputs& inputs, const std::vector<LedgerPiece>& pieces,
+                     Ledger* ledger);
 void AddLedgerAdvice(const ProcessMemory& memory, const LedgerInputs& inputs, const std::vector<LedgerPiece>& pieces,
                      Ledger* ledger);
 std::string LedgerSummary(const Ledger& ledger);
 std::string AllocatorLine(const AllocatorState& state);  // empty: not known
+// What people are told where the estimate of retention is below zero and they are shown 0; empty: it is not.
+std::string BelowZeroLine(const Ledger& ledger);
 
 // Rows of a kind beyond `top` owners are one line. At most kTextWidth columns.
 std::string FormatLedgerText(const Ledger& ledger, const TextStyle& style, size_t top);
@@ -82,6 +82,10 @@ std::string FormatLedgerJson(const Ledger& ledger);  // schema "cadastre.rss/1"
 std::string LedgerSummaryJson(const Ledger& ledger);
 std::string FormatLedgerCsv(const Ledger& ledger);
 std::string FormatLedgerMarkdown(const Ledger& ledger);
+// Each thread's stack, with the stack that created the thread; of the JSON formats it is the member "threads".
+std::string FormatThreadStacksText(const Ledger& ledger, const TextStyle& style);
+std::string FormatThreadStacksCsv(const Ledger& ledger);
+std::string ThreadStacksJson(const Ledger& ledger, absl::string_view indent);
 // Each piece of the address space as CSV: start and end in hex, its row, owner, resident bytes and the area's name.
 std::string FormatLedgerAreas(const ProcessMemory& memory, const std::vector<LedgerPiece>& pieces);
 

@@ -7,286 +7,31 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "interposer/profile_format.h"
-#include "report/hotspot_memory.h"
+#include "report/address_paint.h"
+#include "report/area_names.h"
+#include "report/ledger_paint.h"
 
 namespace cadastre {
 namespace {
 
-constexpr uint64_t kPage = 4096;
-constexpr uint64_t kArenaHeapBytes = 64 << 20;
-
-absl::string_view BaseName(absl::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
-}
-
-absl::string_view WithoutDeleted(absl::string_view name) {
-  absl::ConsumeSuffix(&name, " (deleted)");
-  return name;
-}
-
-// Ranges over one another: what is painted later lies on top.
-class Paint {
- public:
-  void Over(uint64_t start, uint64_t end, LedgerUse use) {
-    if (start >= end) return;
-    Cut(start);
-    Cut(end);
-    uses_.push_back(std::move(use));
-    auto from = spans_.lower_bound(start);
-    spans_.erase(from, spans_.lower_bound(end));
-    spans_[start] = {end, uses_.size() - 1};
-  }
-
-  // Calls visit(start, end, use) for the parts of [start, end), use == nullptr where nothing is painted.
-  template <typename Visit>
-  void ForEach(uint64_t start, uint64_t end, Visit visit) const {
-    auto span = spans_.upper_bound(start);
-    if (span != spans_.begin() && std::prev(span)->second.first > start) --span;
-    uint64_t at = start;
-    for (; at < end && span != spans_.end() && span->first < end; ++span) {
-      if (span->first > at) visit(at, span->first, nullptr);
-      const uint64_t from = std::max(at, span->first), to = std::min(end, span->second.first);
-      visit(from, to, &uses_[span->second.second]);
-      at = to;
-    }
-    if (at < end) visit(at, end, nullptr);
-  }
-
- private:
-  void Cut(uint64_t at) {
-    auto span = spans_.upper_bound(at);
-    if (span == spans_.begin()) return;
-    --span;
-    if (span->first == at || span->second.first <= at) return;
-    spans_[at] = span->second;
-    span->second.first = at;
-  }
-
-  std::map<uint64_t, std::pair<uint64_t, size_t>> spans_;  // start → end, index into uses_
-  std::vector<LedgerUse> uses_;
-};
-
-LedgerKind KindOf(HotSpotPart part) {
-  switch (part) {
-    case HotSpotPart::kJavaHeap:
-      return LedgerKind::kJavaHeap;
-    case HotSpotPart::kMetaspace:
-    case HotSpotPart::kMetaspaceOrClassSpace:
-      return LedgerKind::kMetaspace;
-    case HotSpotPart::kClassSpace:
-      return LedgerKind::kClassSpace;
-    case HotSpotPart::kCodeCache:
-      return LedgerKind::kCodeCache;
-    case HotSpotPart::kGc:
-    case HotSpotPart::kJavaHeapOrGc:
-      return LedgerKind::kGc;
-    case HotSpotPart::kCds:
-      return LedgerKind::kCds;
-    case HotSpotPart::kOther:
-    case HotSpotPart::kNone:
-      break;
-  }
-  return LedgerKind::kOtherHotSpot;
-}
-
 class Cutter {
  public:
-  Cutter(const ProcessMemory& memory, const Profile* profile, Attribution* attribution)
-      : memory_(memory), profile_(profile), attribution_(attribution) {
-    for (const MemoryArea& area : memory.areas) {
-      if (area.executable && !area.name.empty() && area.name[0] == '/') libraries_.insert(area.name);
-    }
-    for (const LiveThread& thread : memory.threads) tids_.insert(thread.tid);
+  Cutter(const ProcessMemory& memory, const LedgerInputs& inputs)
+      : memory_(memory),
+        inputs_(inputs),
+        profile_(inputs.profile),
+        libraries_(LibraryNames(memory.areas)),
+        paint_(PaintAddresses(memory, inputs)) {
+    if (inputs.Rules() != nullptr) jvm_rule_ = inputs.Rules()->FindLibrary("libjvm.so");
   }
 
   std::vector<LedgerPiece> Cut() {
-    // What is surer, or says more, comes later.
-    if (profile_ != nullptr) PaintStacks(/*ended=*/true);
-    PaintLibraryData();
-    PaintKnown(KnownUse::kAllocator, LedgerKind::kAllocator);
-    if (profile_ != nullptr) PaintLiveBlocks();
-    if (profile_ == nullptr) PaintKnown(KnownUse::kThreadStack, LedgerKind::kThreadStacks);
-    PaintClassSpace();
-    if (profile_ != nullptr) PaintMappings();
-    PaintNmt();
-    PaintKnown(KnownUse::kCodeCache, LedgerKind::kCodeCache);
-    PaintKnown(KnownUse::kJavaHeap, LedgerKind::kJavaHeap);
-    if (profile_ != nullptr) PaintStacks(/*ended=*/false);
-    if (profile_ != nullptr) {
-      for (const MemoryRange& own : profile_->own_memory)
-        paint_.Over(own.start, own.end, {LedgerKind::kCadastre, "cadastre"});
-    }
     std::vector<LedgerPiece> pieces;
     for (size_t i = 0; i < memory_.areas.size(); i++) CutArea(i, &pieces);
     return pieces;
   }
 
  private:
-  static bool IsAnonymous(const MemoryArea& area) {
-    return area.name.empty() || absl::StartsWith(area.name, "[anon") || area.name == "[heap]";
-  }
-
-  void PaintKnown(KnownUse use, LedgerKind kind) {
-    for (const KnownRange& range : memory_.known) {
-      if (range.use == use) paint_.Over(range.start, range.end, {kind});
-    }
-  }
-
-  void PaintNmt() {
-    for (const KnownRange& range : memory_.known) {
-      if (range.use != KnownUse::kNmt) continue;
-      const HotSpotPart part = PartOfNmtCategory(range.text);
-      // One category's name is also used for what a mapping's stack tells better.
-      if (part != HotSpotPart::kNone && part != HotSpotPart::kOther)
-        paint_.Over(range.start, range.end, {KindOf(part)});
-    }
-  }
-
-  // A block that malloc returned lies there, and no mapping function was called for it: so it is the allocator's.
-  void PaintLiveBlocks() {
-    for (const LiveSample& sample : profile_->live) {
-      if (profile_->sites[sample.site].kind != SiteKind::kMalloc || sample.size_bytes == 0) continue;
-      paint_.Over(sample.address / kPage * kPage, (sample.address + sample.size_bytes + kPage - 1) / kPage * kPage,
-                  {LedgerKind::kAllocator});
-    }
-  }
-
-  // Zero-initialised data lies behind a library's file, in an area that has no name and may have grown together with
-  // its neighbour. The profile knows where the library ends.
-  void PaintLibraryData() {
-    for (size_t i = 1; i < memory_.areas.size(); i++) {
-      const MemoryArea& area = memory_.areas[i];
-      const MemoryArea& before = memory_.areas[i - 1];
-      if (!area.name.empty() || before.end != area.start || !area.writable || !libraries_.contains(before.name))
-        continue;
-      uint64_t end = area.end;
-      if (profile_ != nullptr) {
-        for (const Library& library : profile_->libraries) {
-          if (library.unloaded_ns == 0 && library.start < area.start && area.start < library.end)
-            end = std::min(end, (library.end + kPage - 1) / kPage * kPage);
-        }
-      }
-      paint_.Over(area.start, end, LibraryUse(before, LedgerKind::kLibraryData));
-    }
-  }
-
-  LedgerUse LibraryUse(const MemoryArea& area, LedgerKind kind) const {
-    const absl::string_view file = BaseName(WithoutDeleted(area.name));
-    if (absl::StartsWith(file, "libcadastre")) return {LedgerKind::kCadastre, "cadastre"};
-    if (attribution_ != nullptr) {
-      if (const Rule* rule = attribution_->OwnerOfLibrary(std::string(WithoutDeleted(area.name))); rule != nullptr)
-        return {kind, rule->module, rule->team};
-    }
-    return {kind, std::string(file)};
-  }
-
-  // The class space is reserved together with the CDS archive, and follows it; its unused rest is not accessible.
-  void PaintClassSpace() {
-    for (size_t i = 1; i < memory_.areas.size(); i++) {
-      if (!IsArchive(memory_.areas[i - 1]) || !IsAnonymous(memory_.areas[i])) continue;
-      for (size_t k = i; k < memory_.areas.size(); k++) {
-        const MemoryArea& area = memory_.areas[k];
-        if (area.start != memory_.areas[k - 1].end || !area.name.empty() || area.executable) break;
-        // The gap up to the class space's alignment belongs to the archive.
-        const bool gap = k == i && !area.readable && area.end % (16 << 20) == 0 && area.end - area.start < (16 << 20);
-        paint_.Over(area.start, area.end, {gap ? LedgerKind::kCds : LedgerKind::kClassSpace});
-        if (!area.readable && area.end - area.start >= kArenaHeapBytes) break;
-      }
-      const size_t archive = FirstOfRun(i - 1);
-      if (archive > 0 && memory_.areas[archive - 1].end == memory_.areas[archive].start &&
-          memory_.areas[archive - 1].name.empty() && !memory_.areas[archive - 1].readable)
-        paint_.Over(memory_.areas[archive - 1].start, memory_.areas[archive].start, {LedgerKind::kCds});
-    }
-  }
-  static bool IsArchive(const MemoryArea& area) { return absl::EndsWith(WithoutDeleted(area.name), ".jsa"); }
-  size_t FirstOfRun(size_t i) const {
-    while (i > 0 && memory_.areas[i - 1].name == memory_.areas[i].name &&
-           memory_.areas[i - 1].end == memory_.areas[i].start)
-      i--;
-    return i;
-  }
-
-  void PaintStacks(bool ended) {
-    for (const Thread& thread : profile_->threads) {
-      if (thread.stack_high == 0 || thread.tid == 0) continue;
-      const bool lives = !thread.ended && tids_.contains(thread.tid);
-      if (lives == ended) continue;
-      LedgerUse use = {ended ? LedgerKind::kEndedStacks : LedgerKind::kThreadStacks};
-      if (thread.creation_site != kNoSite) Charge(thread.creation_site, 0, &use);
-      paint_.Over(thread.stack_low, thread.stack_high, use);
-    }
-  }
-
-  void Charge(uint32_t site, uint32_t thread, LedgerUse* use) {
-    const cadastre::Charge& charge = attribution_->ChargeOf(site, thread);
-    use->owner = charge.module;
-    use->team = charge.team;
-    use->guessed = charge.guessed;
-  }
-
-  // What HotSpot commits looks alike for the class space and the other metaspace, for the heap and the collector's own
-  // tables: the reservation that surrounds it decides.
-  std::vector<HotSpotPart> PartsOfMappings() {
-    std::map<uint32_t, HotSpotPart> of_site;
-    std::vector<HotSpotPart> parts(profile_->mappings.size(), HotSpotPart::kNone);
-    for (size_t i = 0; i < parts.size(); i++) {
-      const Mapping& mapping = profile_->mappings[i];
-      if (mapping.site == kNoSite || (mapping.flags & format::kMappingAllocator) != 0) continue;
-      auto [entry, inserted] = of_site.try_emplace(mapping.site);
-      if (inserted) entry->second = PartOfStack(attribution_->FramesOf(mapping.site));
-      parts[i] = entry->second;
-    }
-    auto settle = [&](HotSpotPart unsettled, HotSpotPart reservation) {
-      for (size_t first = 0; first < parts.size();) {
-        size_t end = first + 1;
-        bool surrounded = parts[first] == reservation;
-        while (end < parts.size() && profile_->mappings[end].start == profile_->mappings[end - 1].end &&
-               (parts[end] == unsettled || parts[end] == reservation) &&
-               (parts[first] == unsettled || parts[first] == reservation)) {
-          surrounded |= parts[end] == reservation;
-          end++;
-        }
-        for (size_t i = first; surrounded && i < end; i++) {
-          if (parts[i] == unsettled) parts[i] = reservation;
-        }
-        first = end;
-      }
-    };
-    settle(HotSpotPart::kMetaspaceOrClassSpace, HotSpotPart::kClassSpace);
-    settle(HotSpotPart::kJavaHeapOrGc, HotSpotPart::kJavaHeap);
-    return parts;
-  }
-
-  void PaintMappings() {
-    const std::vector<HotSpotPart> parts = PartsOfMappings();
-    for (size_t i = 0; i < parts.size(); i++) {
-      const Mapping& mapping = profile_->mappings[i];
-      LedgerUse use;
-      if ((mapping.flags & format::kMappingAllocator) != 0) {
-        use.kind = LedgerKind::kAllocator;
-      } else {
-        use.kind = parts[i] != HotSpotPart::kNone                ? KindOf(parts[i])
-                   : (mapping.flags & format::kMappingFile) != 0 ? LedgerKind::kMappedFiles
-                   : (mapping.flags & (format::kMappingSegment | format::kMappingShared)) != 0
-                       ? LedgerKind::kSharedMemory
-                       : LedgerKind::kAnonymous;
-        if (mapping.site != kNoSite) Charge(mapping.site, mapping.thread, &use);
-        if (parts[i] == HotSpotPart::kMetaspaceOrClassSpace && IsPaintedClassSpace(mapping))
-          use.kind = LedgerKind::kClassSpace;
-      }
-      paint_.Over(mapping.start, mapping.end, use);
-    }
-  }
-  bool IsPaintedClassSpace(const Mapping& mapping) const {
-    bool class_space = false;
-    paint_.ForEach(mapping.start, mapping.start + kPage, [&](uint64_t, uint64_t, const LedgerUse* use) {
-      class_space |= use != nullptr && use->kind == LedgerKind::kClassSpace;
-    });
-    return class_space;
-  }
-
   // What the area's name decides, whatever is painted there; false: nothing.
   bool NamedUse(const MemoryArea& area, LedgerUse* use) const {
     const absl::string_view name = WithoutDeleted(area.name);
@@ -304,25 +49,35 @@ class Cutter {
       use->kind = LedgerKind::kOtherHotSpot;
     } else if (libraries_.contains(area.name)) {
       *use = LibraryUse(
-          area, !area.writable && area.anonymous_bytes == 0 ? LedgerKind::kLibraryText : LedgerKind::kLibraryData);
+          area.name, !area.writable && area.anonymous_bytes == 0 ? LedgerKind::kLibraryText : LedgerKind::kLibraryData,
+          inputs_);
     } else {
       return false;
     }
     return true;
   }
 
-  // Parts of the JVM have a name and no owner: some are known by their mapping's stack, some by their address alone.
+  // Parts of the JVM are whose libjvm.so is, built-in rules included: some are known by their mapping's stack, some by
+  // their address alone, and what is in them has owners that no mapping tells (a heap dump's, the classes').
   LedgerUse PieceUse(const MemoryArea& area, const LedgerUse* painted) const {
     LedgerUse use = UseOf(area, painted);
-    return use.kind <= LedgerKind::kOtherHotSpot ? LedgerUse{use.kind} : use;
+    if (use.kind > LedgerKind::kOtherHotSpot) return use;
+    LedgerUse jvm = {use.kind};
+    if (jvm_rule_ != nullptr) {
+      jvm.owner = jvm_rule_->module;
+      jvm.team = jvm_rule_->team;
+    }
+    return jvm;
   }
 
   LedgerUse UseOf(const MemoryArea& area, const LedgerUse* painted) const {
     LedgerUse use;
     const absl::string_view name = WithoutDeleted(area.name);
+    if (name == "[stack]" && painted != nullptr && painted->kind == LedgerKind::kThreadStacks) return *painted;
     if (NamedUse(area, &use)) return use;
     if (IsAnonymous(area)) {
       if (painted != nullptr) use = *painted;
+      if (use.kind == LedgerKind::kMappedFiles) use.kind = LedgerKind::kAnonymous;
       if (painted == nullptr && (name == "[heap]" || absl::StrContains(name, "glibc: malloc")))
         use.kind = LedgerKind::kAllocator;
       if (painted == nullptr && absl::StartsWith(name, "[anon:")) {
@@ -383,9 +138,24 @@ class Cutter {
     }
   }
 
+  // What has been promised: not what may not be touched, of MAP_NORESERVE what has been touched, and pages of a file or
+  // of shared memory that are mapped several times (by ZGC up to JDK 17 three times) once.
+  uint64_t CommittedOf(const MemoryArea& area, const LedgerPiece& piece) {
+    if (!area.readable && !area.writable && !area.executable) return 0;
+    if (area.noreserve && !area.shared) return piece.resident_bytes;
+    if (!area.shared || area.inode == 0) return piece.end - piece.start;
+    AddressPaint<char>& counted = counted_[{area.name, area.inode}];
+    const uint64_t from = area.offset + (piece.start - area.start), to = from + (piece.end - piece.start);
+    uint64_t committed = 0;
+    counted.ForEach(from, to, [&](uint64_t start, uint64_t end, const char* before) {
+      if (before == nullptr) committed += end - start;
+    });
+    counted.Over(from, to, 0);
+    return committed;
+  }
+
   // Running sums rounded down: the parts add up exactly.
-  void Divide(const MemoryArea& area, size_t first, std::vector<LedgerPiece>* pieces) const {
-    const bool committed = area.readable || area.writable || area.executable;
+  void Divide(const MemoryArea& area, size_t first, std::vector<LedgerPiece>* pieces) {
     double whole = 0;
     std::vector<double> weights;
     for (size_t i = first; i < pieces->size(); i++) {
@@ -412,19 +182,20 @@ class Cutter {
         *so_far += mine;
         return mine;
       };
-      piece.committed_bytes = committed ? piece.end - piece.start : 0;
       piece.resident_bytes = part(area.rss_bytes, &resident);
+      piece.committed_bytes = CommittedOf(area, piece);
       piece.shared_bytes = part(area.shared_bytes, &shared);
       piece.huge_bytes = part(area.huge_bytes, &huge);
     }
   }
 
   const ProcessMemory& memory_;
+  const LedgerInputs& inputs_;
   const Profile* profile_;
-  Attribution* attribution_;
+  const Rule* jvm_rule_ = nullptr;
   std::set<std::string> libraries_;  // names of areas with code
-  std::set<uint32_t> tids_;
-  Paint paint_;
+  const AddressPaint<LedgerUse> paint_;
+  std::map<std::pair<std::string, uint64_t>, AddressPaint<char>> counted_;  // file → offsets that were committed
 };
 
 }  // namespace
@@ -455,8 +226,17 @@ uint64_t ResidentIn(const ProcessMemory& memory, const MemoryArea& area, uint64_
   return sum;
 }
 
-std::vector<LedgerPiece> CutAreas(const ProcessMemory& memory, const Profile* profile, Attribution* attribution) {
-  return Cutter(memory, profile, attribution).Cut();
+double ResidentWithin(const ProcessMemory& memory, const LedgerPiece& piece, uint64_t start, uint64_t end) {
+  const MemoryArea& area = memory.areas[piece.area];
+  // pagemap counts pages of zeros that Rss does not, and was read a moment later.
+  const double present = static_cast<double>(ResidentIn(memory, area, piece.start, piece.end));
+  const double scale = present > 0 ? std::min(1.0, static_cast<double>(piece.resident_bytes) / present) : 0;
+  const uint64_t from = std::max(start, piece.start), to = std::min(end, piece.end);
+  return static_cast<double>(ResidentIn(memory, area, from, to)) * scale;
+}
+
+std::vector<LedgerPiece> CutAreas(const ProcessMemory& memory, const LedgerInputs& inputs) {
+  return Cutter(memory, inputs).Cut();
 }
 
 }  // namespace cadastre

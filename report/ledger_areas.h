@@ -5,7 +5,7 @@
 // several pieces, its resident bytes are divided as its resident pages are (or, where these are not known, by length).
 // Units: bytes. Errors: none. Thread-safety: plain values.
 //
-// Example: std::vector<LedgerPiece> pieces = CutAreas(memory, profile, attribution);
+// Example: std::vector<LedgerPiece> pieces = CutAreas(memory, {&profile, &attribution});
 #ifndef CADASTRE_REPORT_LEDGER_AREAS_H_
 #define CADASTRE_REPORT_LEDGER_AREAS_H_
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "report/attribution.h"
+#include "symbolizer/frame_owner.h"
 #include "symbolizer/process_memory.h"
 #include "symbolizer/profile.h"
 
@@ -59,11 +60,21 @@ struct LedgerPiece {
   size_t area = 0;  // index into ProcessMemory::areas
 };
 
-// `profile` and `attribution` are both null for a process that was not recorded. In order of address.
-std::vector<LedgerPiece> CutAreas(const ProcessMemory& memory, const Profile* profile, Attribution* attribution);
+struct LedgerInputs {
+  const Profile* profile = nullptr;  // both, or neither: the process is not recorded
+  Attribution* attribution = nullptr;
+  const FrameOwner* rules = nullptr;  // without an attribution: who owns libraries and, by their names, threads
+  const FrameOwner* Rules() const { return attribution != nullptr ? &attribution->frame_owner() : rules; }
+};
+
+// In order of address.
+std::vector<LedgerPiece> CutAreas(const ProcessMemory& memory, const LedgerInputs& inputs);
 
 // Resident bytes of [start, end) within `area`, by its pages.
 uint64_t ResidentIn(const ProcessMemory& memory, const MemoryArea& area, uint64_t start, uint64_t end);
+
+// The same of a piece: its resident bytes, divided as its pages are.
+double ResidentWithin(const ProcessMemory& memory, const LedgerPiece& piece, uint64_t start, uint64_t end);
 
 }  // namespace cadastre
 

@@ -37,15 +37,22 @@ int64_t ResidentOf(const Ledger& ledger, LedgerKind kind) { return ledger.Sum(ki
 // What HotSpot itself has asked malloc for, by our records: with NMT's headers, which it asks for too.
 struct OsMalloc {
   double bytes = 0, blocks = 0, variance = 0;
+  double bytes_before_nmt = 0;  // not in the others
 };
 
 OsMalloc LiveThroughOsMalloc(const LedgerInputs& inputs) {
-  std::vector<signed char> through(inputs.profile->sites.size(), -1);
+  enum { kNotKnown, kOther, kCounted, kBefore };
+  std::vector<unsigned char> kinds(inputs.profile->sites.size(), kNotKnown);
   OsMalloc sum;
   for (const LiveSample& sample : inputs.profile->live) {
     if (inputs.profile->sites[sample.site].kind != SiteKind::kMalloc) continue;
-    if (through[sample.site] < 0) through[sample.site] = IsOsMalloc(inputs.attribution->FramesOf(sample.site)) ? 1 : 0;
-    if (through[sample.site] == 0) continue;
+    unsigned char& kind = kinds[sample.site];
+    if (kind == kNotKnown) {
+      const std::vector<const Frame*> frames = inputs.attribution->FramesOf(sample.site);
+      kind = !IsOsMalloc(frames) ? kOther : IsBeforeNmt(frames) ? kBefore : kCounted;
+    }
+    if (kind == kBefore) sum.bytes_before_nmt += static_cast<double>(sample.weight_bytes);
+    if (kind != kCounted) continue;
     const double weight = static_cast<double>(sample.weight_bytes), size = static_cast<double>(sample.size_bytes);
     sum.bytes += weight;
     sum.blocks += size > 0 ? weight / size : 0;
@@ -88,7 +95,31 @@ void CheckNmt(const ProcessMemory& memory, const LedgerInputs& inputs, Ledger* l
       " bytes a block: ",
       FormatBytes(static_cast<double>(std::max<int64_t>(check.ledger_bytes, 0)), std::sqrt(ours.variance)),
       absl::StrFormat(" (%+.1f %%); part of malloc live, never added to it", percent),
+      ours.bytes_before_nmt > 0
+          ? absl::StrCat("; ", FormatBytes(ours.bytes_before_nmt), " are older than NMT and in neither")
+          : "",
       check.explained_bytes != 0 ? "; 1 MiB of the difference is the JVM's buffer for its answer, gone again" : "");
+  ledger->checks.push_back(check);
+}
+
+// ZGC up to JDK 17 maps its heap three times, and Rss counts a page in each mapping that has touched it. Pss divides by
+// the number of mappings, so its sum has each page once.
+void CheckHeapViews(const ProcessMemory& memory, const std::vector<LedgerPiece>& pieces, Ledger* ledger) {
+  double once = 0;
+  for (const LedgerPiece& piece : pieces) {
+    const MemoryArea& area = memory.areas[piece.area];
+    if (piece.use.kind == LedgerKind::kJavaHeap && area.rss_bytes > 0)
+      once += static_cast<double>(area.pss_bytes) * static_cast<double>(piece.resident_bytes) /
+              static_cast<double>(area.rss_bytes);
+  }
+  LedgerCheck check;
+  check.name = "Java heap once";
+  check.ledger_bytes = ResidentOf(*ledger, LedgerKind::kJavaHeap);
+  check.other_bytes = std::llround(once);
+  check.explained_bytes = check.other_bytes - check.ledger_bytes;
+  if (once <= 0 || check.other_bytes > check.ledger_bytes * 9 / 10) return;
+  check.text = absl::StrCat("the Java heap's ", Bytes(check.ledger_bytes), " are ", Bytes(check.other_bytes),
+                            " of memory (Pss): the collector maps it several times, and Rss counts each");
   ledger->checks.push_back(check);
 }
 
@@ -120,9 +151,22 @@ void AdviseOnHugeStacks(const ProcessMemory& memory, const std::vector<LedgerPie
   }
   const int64_t resident = ResidentOf(*ledger, LedgerKind::kThreadStacks);
   if (huge < kNotableStackBytes || huge < resident / 4) return;
-  ledger->advice.push_back(absl::StrCat("transparent huge pages make ", Bytes(huge), " of the ", memory.threads.size(),
-                                        " threads' stacks resident (", Bytes(resident),
-                                        " in all): set transparent_hugepage/enabled to madvise"));
+  // glibc 2.38 and later can keep them out of its stacks; what is set for the whole machine takes them from all else
+  // too.
+  ledger->advice.push_back(absl::StrCat(
+      Bytes(huge), " of the ", Bytes(resident), " resident in ", memory.threads.size(),
+      " threads' stacks are transparent huge pages, 2 MiB where a few pages were touched: "
+      "GLIBC_TUNABLES=glibc.pthread.stack_hugetlb=0 (glibc 2.38) for this program, or transparent_hugepage/enabled "
+      "set to madvise for the machine"));
+}
+
+// Without records and without NMT's detail the JVM's own tables are among what nobody is known to have mapped.
+void AdviseOnUnnamedJvmMappings(const ProcessMemory& memory, bool jvm, Ledger* ledger) {
+  const int64_t anonymous = ResidentOf(*ledger, LedgerKind::kAnonymous);
+  if (!jvm || ledger->recorded || memory.nmt_level == "detail" || anonymous < kNotableBytes / 8) return;
+  ledger->advice.push_back(absl::StrCat(
+      "the collector's bitmaps and queues, except the card table, are among the ", Bytes(anonymous),
+      " of anonymous mappings: -XX:NativeMemoryTracking=detail, or a start under `cadastre run`, tells them apart"));
 }
 
 void AdviseOnJavaHeap(Ledger* ledger) {
@@ -220,7 +264,8 @@ void AdviseOnReapedBlocks(const LedgerInputs& inputs, Ledger* ledger) {
 
 }  // namespace
 
-void AddLedgerChecks(const ProcessMemory& memory, const LedgerInputs& inputs, Ledger* ledger) {
+void AddLedgerChecks(const ProcessMemory& memory, const LedgerInputs& inputs, const std::vector<LedgerPiece>& pieces,
+                     Ledger* ledger) {
   if (memory.status_rss_bytes > 0) {
     LedgerCheck top;
     top.name = "top RES";
@@ -246,6 +291,7 @@ void AddLedgerChecks(const ProcessMemory& memory, const LedgerInputs& inputs, Le
         Bytes(static_cast<int64_t>(memory.page_table_bytes)), ")");
     ledger->checks.push_back(set);
   }
+  CheckHeapViews(memory, pieces, ledger);
   CheckNmt(memory, inputs, ledger);
 }
 
@@ -256,6 +302,7 @@ void AddLedgerAdvice(const ProcessMemory& memory, const LedgerInputs& inputs, co
   AdviseOnArenas(memory, inputs, jvm, ledger);
   AdviseOnHugeStacks(memory, pieces, ledger);
   AdviseOnJavaHeap(ledger);
+  AdviseOnUnnamedJvmMappings(memory, jvm, ledger);
   AdviseOnDirectBuffers(inputs, ledger);
   AdviseOnReapedBlocks(inputs, ledger);
 }
@@ -273,6 +320,15 @@ std::string AllocatorLine(const AllocatorState& state) {
       bytes(state.top_bytes), " at the ends");
 }
 
+std::string BelowZeroLine(const Ledger& ledger) {
+  const LedgerRow retention = ledger.Sum(LedgerKind::kRetention);
+  if (retention.resident_bytes >= 0) return "";
+  const double below = -static_cast<double>(retention.resident_bytes), error = retention.StandardError();
+  return absl::StrCat("allocator retention is ", Bytes(retention.resident_bytes), " by the samples, ",
+                      below <= 2 * error ? "nothing within its error" : "below nothing: memory moved while it was read",
+                      "; with that the rows add up");
+}
+
 std::string LedgerSummary(const Ledger& ledger) {
   const double rss = static_cast<double>(ledger.rss_bytes);
   const double unit = rss >= kGiB ? kGiB : rss >= kMiB ? kMiB : kKiB;
@@ -287,7 +343,8 @@ std::string LedgerSummary(const Ledger& ledger) {
     if (row.resident_bytes == 0 && !row.estimate) return;
     named += static_cast<double>(row.resident_bytes);
     const std::string error = amount(row.StandardError());
-    parts.push_back(absl::StrCat(name, " ", amount(static_cast<double>(row.resident_bytes)),
+    // An estimate below zero is one of nothing, within its error.
+    parts.push_back(absl::StrCat(name, " ", amount(static_cast<double>(std::max<int64_t>(row.resident_bytes, 0))),
                                  error == amount(0) ? "" : absl::StrCat(" ±", error)));
   };
   add("Java heap", ledger.Sum(LedgerKind::kJavaHeap));

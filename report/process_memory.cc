@@ -16,12 +16,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "report/area_names.h"
 #include "report/clock.h"
 #include "report/jcmd.h"
 #include "report/memory_cgroup.h"
 #include "report/nmt.h"
 #include "report/process_info.h"
 #include "report/smaps.h"
+#include "report/target_library.h"
 #include "report/target_memory.h"
 
 namespace cadastre {
@@ -53,8 +55,7 @@ absl::StatusOr<std::string> ReadProcFile(const std::string& path) {
 
 // Of anonymous areas alone: a file's pages all belong to one row.
 bool WantsPages(const MemoryArea& area) {
-  const bool anonymous = area.name.empty() || area.name[0] == '[';
-  return anonymous && area.rss_bytes > 0 && area.end - area.start <= kMaxPagemapArea;
+  return (IsAnonymous(area) || area.name[0] == '[') && area.rss_bytes > 0 && area.end - area.start <= kMaxPagemapArea;
 }
 
 class ResidentPages {
@@ -128,6 +129,12 @@ const MemoryArea* AreaAt(const std::vector<MemoryArea>& areas, uint64_t address)
   return address < area.end ? &area : nullptr;
 }
 
+// Where the program began: its first thread may wait elsewhere, in a coroutine.
+const MemoryArea* MainStackOf(const std::vector<MemoryArea>& areas) {
+  auto found = std::find_if(areas.begin(), areas.end(), [](const MemoryArea& area) { return area.name == "[stack]"; });
+  return found == areas.end() ? nullptr : &*found;
+}
+
 void CollectThreads(pid_t pid, ProcessMemory* memory) {
   const std::string directory = absl::StrCat("/proc/", pid, "/task");
   DIR* tasks = opendir(directory.c_str());
@@ -144,7 +151,8 @@ void CollectThreads(pid_t pid, ProcessMemory* memory) {
     thread.tid = inner != 0 ? inner : tid;
     thread.name = std::string(StatusField(status, "Name"));
     const MemoryArea* area = AreaAt(memory->areas, StackPointerOf(task));
-    if (area != nullptr && area->name.empty() && area->writable)
+    if (tid == static_cast<uint32_t>(pid)) area = MainStackOf(memory->areas);
+    if (area != nullptr && (area->name.empty() || area->name == "[stack]") && area->writable)
       memory->known.push_back({area->start, area->end, KnownUse::kThreadStack, thread.tid, ""});
     memory->threads.push_back(std::move(thread));
   }
@@ -153,32 +161,36 @@ void CollectThreads(pid_t pid, ProcessMemory* memory) {
             [](const LiveThread& a, const LiveThread& b) { return a.tid < b.tid; });
 }
 
-void CollectNmt(pid_t pid, const CollectOptions& options, ProcessMemory* memory) {
-  if (options.nmt == NmtWanted::kNo) return;
-  std::string level = options.nmt == NmtWanted::kSummary  ? "summary"
-                      : options.nmt == NmtWanted::kDetail ? "detail"
-                                                          : NmtLevelOf(pid);
-  if (level.empty()) return;
-  absl::StatusOr<std::string> text = AskJvm(pid, memory->areas, {"VM.native_memory", level, "scale=B"});
-  absl::StatusOr<NmtReport> report = text.ok() ? ParseNmt(*text) : text.status();
-  if (!report.ok() && text.ok()) {
-    // "4242:" and then the JVM's own words.
-    absl::string_view words = *text;
-    if (size_t line = words.find('\n'); line != absl::string_view::npos) words.remove_prefix(line + 1);
-    words = absl::StripAsciiWhitespace(words.substr(0, words.find('\n')));
-    report = absl::UnavailableError(words);
-  }
-  if (!report.ok()) {
-    if (options.nmt_problem != nullptr) *options.nmt_problem = std::string(report.status().message());
-    return;
-  }
-  memory->nmt = *std::move(text);
-  memory->nmt_level = level;
+void TakeNmt(const NmtAnswer& answer, const CollectOptions& options, ProcessMemory* memory) {
+  if (options.nmt_problem != nullptr) *options.nmt_problem = answer.problem;
+  absl::StatusOr<NmtReport> report = ParseNmt(answer.text);
+  if (!report.ok()) return;
+  memory->nmt = answer.text;
+  memory->nmt_level = answer.level;
   for (const NmtRange& range : report->ranges)
     memory->known.push_back({range.start, range.end, KnownUse::kNmt, 0, range.category});
 }
 
 }  // namespace
+
+NmtAnswer AskNmt(pid_t pid, NmtWanted wanted) {
+  NmtAnswer answer;
+  if (wanted == NmtWanted::kNo) return answer;
+  answer.level = wanted == NmtWanted::kSummary ? "summary" : wanted == NmtWanted::kDetail ? "detail" : NmtLevelOf(pid);
+  if (answer.level.empty()) return answer;
+  absl::StatusOr<std::string> text = AskJvm(pid, {"VM.native_memory", answer.level, "scale=B"});
+  if (!text.ok()) {
+    answer.problem = std::string(text.status().message());
+  } else if (ParseNmt(*text).ok()) {
+    answer.text = *std::move(text);
+  } else {
+    // "4242:" and then the JVM's own words.
+    absl::string_view words = *text;
+    if (size_t line = words.find('\n'); line != absl::string_view::npos) words.remove_prefix(line + 1);
+    answer.problem = std::string(absl::StripAsciiWhitespace(words.substr(0, words.find('\n'))));
+  }
+  return answer;
+}
 
 absl::StatusOr<ProcessMemory> CollectProcessMemory(pid_t pid, const CollectOptions& options) {
   const std::string path = absl::StrCat("/proc/", pid, "/smaps");
@@ -208,12 +220,12 @@ absl::StatusOr<ProcessMemory> CollectProcessMemory(pid_t pid, const CollectOptio
   if (!cgroup.levels().empty()) memory.cgroup = cgroup.Read(cgroup.levels()[0]).value_or(CgroupMemory{});
   CollectThreads(pid, &memory);
   const TargetMemory target(pid);
-  for (auto* find : {FindAllocatorHeaps, FindJvmRanges}) {
+  for (auto* find : {FindLibraries, FindAllocatorHeaps, FindJvmRanges}) {
     std::vector<KnownRange> found = find(target, memory.areas);
     memory.known.insert(memory.known.end(), found.begin(), found.end());
   }
   memory.allocator = ReadAllocatorState(target, memory.areas);
-  CollectNmt(pid, options, &memory);
+  TakeNmt(options.nmt_answer != nullptr ? *options.nmt_answer : AskNmt(pid, options.nmt), options, &memory);
   std::stable_sort(memory.known.begin(), memory.known.end(),
                    [](const KnownRange& a, const KnownRange& b) { return a.start < b.start; });
   return memory;

@@ -21,10 +21,20 @@ namespace cadastre {
 
 enum class NmtWanted { kIfOn, kSummary, kDetail, kNo };
 
+// HotSpot's own report. The JVM takes a good part of a second for it: who compares it with a profile asks first and
+// reads the profile then.
+struct NmtAnswer {
+  std::string text;     // empty: not asked, or no answer
+  std::string level;    // "summary" or "detail"
+  std::string problem;  // why there is none although it was wanted
+};
+NmtAnswer AskNmt(pid_t pid, NmtWanted wanted);
+
 struct CollectOptions {
   NmtWanted nmt = NmtWanted::kIfOn;
-  std::string* smaps_text = nullptr;   // receives smaps as it was read
-  std::string* nmt_problem = nullptr;  // receives why there is no NMT report although it was wanted
+  const NmtAnswer* nmt_answer = nullptr;  // it has been asked for already: instead of `nmt`
+  std::string* smaps_text = nullptr;      // receives smaps as it was read
+  std::string* nmt_problem = nullptr;     // receives why there is no NMT report although it was wanted
 };
 
 absl::StatusOr<ProcessMemory> CollectProcessMemory(pid_t pid, const CollectOptions& options);

@@ -47,6 +47,10 @@ bool ParseHead(absl::string_view line, MemoryArea* area) {
 
 // "Rss:     4 kB". False: the number is none.
 bool TakeField(absl::string_view name, absl::string_view value, MemoryArea* area) {
+  if (name == "VmFlags") {  // "VmFlags: rd wr mr mw me nr"
+    for (absl::string_view flag : absl::StrSplit(value, ' ')) area->noreserve |= flag == "nr";
+    return true;
+  }
   uint64_t* field = name == "Rss"             ? &area->rss_bytes
                     : name == "Pss"           ? &area->pss_bytes
                     : name == "Anonymous"     ? &area->anonymous_bytes

@@ -43,8 +43,9 @@ std::vector<KnownRange> FindAllocatorHeaps(const TargetMemory& memory, const std
 // names that a stripped library exports, and to ask them runs their code, which takes their locks.
 AllocatorState ReadAllocatorState(const TargetMemory& memory, const std::vector<MemoryArea>& areas);
 
-// HotSpot: the Java heap's reservation and the bounds of the code cache, by the tables that libjvm.so exports
-// (target_jvm.cc). Empty without a JVM.
+// HotSpot: the Java heap's reservation, the bounds of the code cache, the collector's card table, and the areas in
+// which classes and their constant pools lie, by the tables that libjvm.so exports (target_jvm.cc). Empty without a
+// JVM.
 std::vector<KnownRange> FindJvmRanges(const TargetMemory& memory, const std::vector<MemoryArea>& areas);
 
 }  // namespace cadastre

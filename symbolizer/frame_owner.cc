@@ -174,6 +174,12 @@ const Rule* FrameOwner::Find(const Frame& frame) const {
   return state_->FindLibrary(frame);
 }
 
+const Rule* FrameOwner::FindLibrary(const std::string& path) const {
+  Frame frame;
+  frame.library = path;
+  return state_->FindLibrary(frame);
+}
+
 const Rule* FrameOwner::FindThread(const std::string& thread_name) const {
   // A name as long as the kernel keeps them may be the beginning of one that a longer rule means.
   if (thread_name.size() == kKernelNameBytes) {

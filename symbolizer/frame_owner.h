@@ -39,6 +39,8 @@ class FrameOwner {
 
   // The winning rule, or nullptr. The pointer stays valid while this object lives.
   const Rule* Find(const Frame& frame) const;
+  // The rule for a library as a whole, whatever function is called.
+  const Rule* FindLibrary(const std::string& path) const;
   const Rule* FindThread(const std::string& thread_name) const;  // `thread:` rules
   const Rule* FindClass(std::string_view class_name) const;
 

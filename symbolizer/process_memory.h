@@ -20,7 +20,8 @@ struct MemoryRange {
 struct MemoryArea {
   uint64_t start = 0, end = 0, offset = 0;
   bool readable = false, writable = false, executable = false, shared = false;
-  std::string name;  // path with " (deleted)", "[heap]", "[anon:NAME]"; empty = anonymous
+  bool noreserve = false;  // the kernel counts nothing of it as promised (MAP_NORESERVE)
+  std::string name;        // path with " (deleted)", "[heap]", "[anon:NAME]"; empty = anonymous
   uint64_t inode = 0;
   uint64_t rss_bytes = 0, pss_bytes = 0, shared_bytes = 0, private_bytes = 0;  // shared + private = rss
   uint64_t anonymous_bytes = 0, huge_bytes = 0, swap_bytes = 0;                // AnonHugePages
@@ -35,7 +36,12 @@ enum class KnownUse : uint32_t {
   kAllocator = 2,    // glibc: an arena's heap, or the chunk of a big block, by their headers
   kThreadStack = 3,  // a thread's stack pointer lies in this area; `tid` says whose
   kNmt = 4,          // `text` is the category that HotSpot's native memory tracking names
+  kLibrary = 5,      // a loaded library's segments, zero-initialised data included, by its program headers
+  kMetaspace = 6,    // HotSpot: metadata of classes lies in this area
+  kClassSpace = 7,   // HotSpot: so do the classes themselves
+  kGc = 8,           // HotSpot: a collector's table
 };
+inline constexpr uint32_t kKnownUses = 9;
 
 struct KnownRange {
   uint64_t start = 0, end = 0;

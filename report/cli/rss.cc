@@ -18,53 +18,108 @@ struct RssCommand {
   std::string process, rules, root, smaps, nmt;
   std::string format = "text";
   size_t top = 10;
-  bool areas = false;
+  bool areas = false, threads = false;
 };
 
-int PrintLedger(const RssCommand& command) {
-  std::unique_ptr<LoadedProfile> loaded;
-  absl::StatusOr<std::unique_ptr<LoadedProfile>> profile = LoadProfile(command.process, command.rules, command.root);
-  const pid_t typed = TypedPid(command.process);
-  if (profile.ok()) {
-    loaded = *std::move(profile);
-  } else if (typed == 0 || !ProcessExists(typed) || FindProfile(command.process).ok()) {
-    return Fail(profile.status());  // it is recorded: what is wrong is to be told
-  }
+// Empty: they go together. Three views stand instead of the ledger, and have not all of its formats.
+std::string ConflictOf(const RssCommand& command) {
+  const int views = (command.areas ? 1 : 0) + (command.threads ? 1 : 0) + (command.nmt.empty() ? 0 : 1);
+  if (views > 1) return "one of --areas, --threads and --nmt at a time";
+  auto refuse = [&](const char* view, const char* kinds) {
+    return absl::StrCat(view, " is ", kinds, ": not --format ", command.format);
+  };
+  if (!command.nmt.empty() && command.format != "text")
+    return refuse("--nmt", "HotSpot's own text with a category more");
+  if (command.areas && command.format != "text" && command.format != "csv") return refuse("--areas", "CSV");
+  if (command.threads && command.format == "markdown") return refuse("--threads", "text, json or csv");
+  return "";
+}
+
+// The process as it is now or was in a snapshot, and who owns what of it.
+struct RssInputs {
+  std::unique_ptr<LoadedProfile> loaded;  // nullptr: it was never recorded
+  OwnerRules rules;                       // of such a process
+  std::unique_ptr<FrameOwner> owners;
+  ProcessMemory memory;
   std::string smaps, nmt_problem;
+
+  LedgerInputs ForLedger() const {
+    if (loaded == nullptr) return {.rules = owners.get()};
+    return {.profile = &loaded->profile, .attribution = loaded->attribution.get()};
+  }
+};
+
+absl::Status LoadInputs(const RssCommand& command, RssInputs* inputs) {
+  const pid_t typed = TypedPid(command.process);
+  auto load = [&] { return LoadProfile(command.process, command.rules, command.root); };
+  absl::StatusOr<std::unique_ptr<LoadedProfile>> profile = load();
+  // If it is recorded, what is wrong is to be told.
+  const bool never_recorded = typed != 0 && ProcessExists(typed) && !FindProfile(command.process).ok();
+  if (!profile.ok() && !never_recorded) return profile.status();
+  pid_t pid = typed;
+  if (profile.ok())
+    pid = (*profile)->profile.is_snapshot ? 0 : ProcessOfProfile((*profile)->profile, (*profile)->where.pid);
   CollectOptions collect;
-  collect.smaps_text = &smaps;
-  collect.nmt_problem = &nmt_problem;
+  collect.smaps_text = &inputs->smaps;
+  collect.nmt_problem = &inputs->nmt_problem;
   if (command.nmt == "summary") collect.nmt = NmtWanted::kSummary;
   if (command.nmt == "detail") collect.nmt = NmtWanted::kDetail;
-  absl::StatusOr<ProcessMemory> memory = loaded != nullptr
-                                             ? MemoryForProfile(loaded->profile, loaded->where.pid, collect)
-                                             : CollectProcessMemory(typed, collect);
-  if (!memory.ok()) return Fail(memory.status());
+  NmtAnswer nmt;
+  if (pid != 0) {
+    nmt = AskNmt(pid, collect.nmt);
+    collect.nmt_answer = &nmt;
+    if (profile.ok() && !nmt.text.empty()) profile = load();
+    if (!profile.ok() && !never_recorded) return profile.status();
+  }
+  if (profile.ok()) {
+    inputs->loaded = *std::move(profile);
+  } else {
+    absl::StatusOr<OwnerRules> rules = FindOwnerRules(command.rules);
+    if (!rules.ok()) return rules.status();
+    inputs->rules = *std::move(rules);
+    inputs->owners = std::make_unique<FrameOwner>(inputs->rules);
+  }
+  absl::StatusOr<ProcessMemory> memory =
+      inputs->loaded != nullptr ? MemoryForProfile(inputs->loaded->profile, inputs->loaded->where.pid, collect)
+                                : CollectProcessMemory(typed, collect);
+  if (!memory.ok()) return memory.status();
+  inputs->memory = *std::move(memory);
+  return absl::OkStatus();
+}
+
+int PrintLedger(const RssCommand& command) {
+  if (std::string conflict = ConflictOf(command); !conflict.empty()) return Fail(conflict);
+  RssInputs inputs;
+  if (absl::Status status = LoadInputs(command, &inputs); !status.ok()) return Fail(status);
   if (!command.smaps.empty()) {
-    if (smaps.empty()) return Fail("--smaps: a snapshot holds no text of smaps");
-    if (absl::Status written = WriteOutputFile(command.smaps, smaps); !written.ok()) return Fail(written);
+    if (inputs.smaps.empty()) return Fail("--smaps: a snapshot holds no text of smaps");
+    if (absl::Status written = WriteOutputFile(command.smaps, inputs.smaps); !written.ok()) return Fail(written);
   }
-  LedgerInputs inputs;
-  if (loaded != nullptr) inputs = {&loaded->profile, loaded->attribution.get()};
-  if (command.areas) return Print(FormatLedgerAreas(*memory, CutAreas(*memory, inputs.profile, inputs.attribution)));
+  const LedgerInputs for_ledger = inputs.ForLedger();
+  if (command.areas) return Print(FormatLedgerAreas(inputs.memory, CutAreas(inputs.memory, for_ledger)));
   if (!command.nmt.empty()) {
-    if (memory->nmt.empty()) {
+    if (inputs.memory.nmt.empty()) {
       return Fail(absl::StrCat("no report of native memory tracking: ",
-                               nmt_problem.empty() ? "the process is no JVM" : nmt_problem));
+                               inputs.nmt_problem.empty() ? "the process is no JVM" : inputs.nmt_problem));
     }
-    return Print(FormatNmtView(*memory, inputs, command.nmt == "detail"));
+    return Print(FormatNmtView(inputs.memory, for_ledger, command.nmt == "detail"));
   }
-  Ledger ledger = BuildLedger(*memory, inputs);
-  if (!nmt_problem.empty()) ledger.warnings.push_back(absl::StrCat("native memory tracking: ", nmt_problem));
+  Ledger ledger = BuildLedger(inputs.memory, for_ledger);
+  if (!inputs.nmt_problem.empty())
+    ledger.warnings.push_back(absl::StrCat("native memory tracking: ", inputs.nmt_problem));
+  const LoadedProfile* loaded = inputs.loaded.get();
   if (loaded != nullptr && !loaded->where.note.empty()) ledger.warnings.push_back(loaded->where.note);
   if (loaded != nullptr && loaded->profile.losses.mappings_full > 0)
     ledger.warnings.push_back(absl::StrCat(FormatCount(static_cast<double>(loaded->profile.losses.mappings_full)),
                                            " mappings had no room in the profile: their rows do not know whose they "
                                            "are, and may be unexplained; memory= gives it more"));
-  if (command.format == "json") return Print(FormatLedgerJson(ledger));
+  if (command.format == "json") return Print(FormatLedgerJson(ledger));  // threads are in it
+  const TextStyle style = StyleForDescriptor(STDOUT_FILENO);
+  if (command.threads)
+    return Print(command.format == "csv" ? FormatThreadStacksCsv(ledger) : FormatThreadStacksText(ledger, style));
   if (command.format == "csv") return Print(FormatLedgerCsv(ledger));
   if (command.format == "markdown") return Print(FormatLedgerMarkdown(ledger));
-  return Print(FormatLedgerText(ledger, StyleForDescriptor(STDOUT_FILENO), command.top));
+  return Print(FormatLedgerText(ledger, style, command.top));
 }
 
 }  // namespace
@@ -85,8 +140,13 @@ void AddRssCommand(CLI::App& app, Invocation* invocation) {
                    "as the category External")
       ->check(OneOf({"summary", "detail"}));
   command->add_flag("--areas", options->areas, "instead: each mapping and its row, as CSV");
+  command->add_flag("--threads", options->threads,
+                    "instead: the stack of each thread, what of it is resident, and who created the thread, as text or "
+                    "CSV (in the ledger's JSON they always are)");
   command->add_option("--smaps", options->smaps, "also write /proc/PID/smaps there, as it was read for this ledger");
-  command->footer("Example: cadastre rss 4242\nExample: cadastre rss pay.cad@before --format csv");
+  command->footer(
+      "Example: cadastre rss 4242\nExample: cadastre rss 4242 --threads\nExample: cadastre rss pay.cad@before --format "
+      "csv");
   command->callback([=] { invocation->status = PrintLedger(*options); });
 }
 

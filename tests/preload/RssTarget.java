@@ -23,6 +23,9 @@ public class RssTarget {
       thread.setDaemon(true);
       thread.start();
     }
+    Thread ended = new Thread(() -> {}, "ended");
+    ended.start();
+    ended.join();
     System.out.println("ready");
     while (System.in.read() >= 0) continue;
   }

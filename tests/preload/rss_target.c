@@ -19,6 +19,8 @@
 
 #define MIB (1024 * 1024l)
 
+extern char end_of_data __asm__("_end"); /* the linker's */
+
 static char *map(long bytes, int protection, int flags, int descriptor) {
   char *mapping = mmap(NULL, (size_t)bytes, protection, flags, descriptor, 0);
   if (mapping == MAP_FAILED) exit(3);
@@ -40,6 +42,8 @@ static void *thread_that_uses_its_stack(void *unused) {
   pause();
   return unused;
 }
+
+static void *thread_that_ends(void *unused) { return unused; }
 
 static void tricks(const char *file) {
   const int all = PROT_READ | PROT_WRITE;
@@ -72,6 +76,23 @@ static void tricks(const char *file) {
   madvise(by_number, 5 * MIB, MADV_NOHUGEPAGE);
   memset(by_number, 1, 5 * MIB);
   resident += 5 * MIB;
+  /* Right above our own zero-initialised data, where it grows together with that. */
+  const long page = 4096;
+  char *above = (char *)(((uintptr_t)&end_of_data + page - 1) / page * page);
+  char *put = mmap(above, 2 * MIB, all, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  const long above_bytes = put == above ? 2 * MIB : 0; /* without randomised addresses the heap is there */
+  if (above_bytes != 0) {
+    madvise(above, (size_t)above_bytes, MADV_NOHUGEPAGE);
+    memset(above, 1, (size_t)above_bytes);
+  }
+  resident += above_bytes;
+  printf("above %ld\n", above_bytes);
+  int zeros = open("/dev/zero", O_RDWR);
+  char *from_zeros = map(2 * MIB, all, MAP_PRIVATE, zeros);
+  close(zeros);
+  memset(from_zeros, 1, 2 * MIB);
+  resident += 2 * MIB;
+  map(32 * MIB, all, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   printf("anonymous %ld\n", resident);
 
   char *shared = map(3 * MIB, all, MAP_SHARED | MAP_ANONYMOUS, -1);
@@ -88,8 +109,18 @@ static void tricks(const char *file) {
   pthread_barrier_init(&used, NULL, threads + 1);
   for (int i = 0; i < threads; i++) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, thread_that_uses_its_stack, NULL) != 0) exit(3);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    /* One brings its stack along, in a block. */
+    if (i == 0 && pthread_attr_setstack(&attributes, aligned_alloc((size_t)page, 2 * MIB), 2 * MIB) != 0) exit(3);
+    if (pthread_create(&thread, &attributes, thread_that_uses_its_stack, NULL) != 0) exit(3);
+    pthread_attr_destroy(&attributes);
+    pthread_setname_np(thread, "stack user");
   }
+  pthread_t ended;
+  if (pthread_create(&ended, NULL, thread_that_ends, NULL) != 0) exit(3);
+  pthread_setname_np(ended, "ended");
+  pthread_join(ended, NULL);
   pthread_barrier_wait(&used);
   printf("stacks %ld\n", threads * MIB);
 }

@@ -95,8 +95,7 @@ TEST_CASE("Huge pages under stacks are advice where they make a good part of the
   huge.builder.thread(thread).stack_high = 0x20800000;
   huge.memory.threads = {{77, "worker"}};
   huge.AddArea(0x20000000, 0x20800000, "", 8 * kMiBytes, 6 * kMiBytes);
-  CHECK(
-      Says(huge.Advice(), "transparent huge pages make 6.00 MiB of the 1 threads' stacks resident (8.00 MiB in all)"));
+  CHECK(Says(huge.Advice(), "6.00 MiB of the 8.00 MiB resident in 1 threads' stacks are transparent huge pages"));
   huge.memory.areas[0].huge_bytes = 2 * kMiBytes;
   CHECK(huge.Advice().empty());
 }

@@ -1,63 +1,12 @@
 // The ledger's promise is one sum: whatever comes in, rows add up to Rss. And each trap of the join has a case.
-#include "report/ledger.h"
-
 #include <random>
 
 #include "symbolizer/process_block.h"
 #include "tests/support/catch.h"
-#include "tests/support/profile_builder.h"
+#include "tests/unit/report/ledger_fixture.h"
 
 namespace cadastre {
 namespace {
-
-constexpr uint64_t kPage = 4096, kMiB64 = 1 << 20;
-
-MemoryArea Area(uint64_t start, uint64_t end, const char* name, uint64_t rss_bytes) {
-  MemoryArea area;
-  area.start = start;
-  area.end = end;
-  area.name = name;
-  area.rss_bytes = rss_bytes;
-  area.private_bytes = rss_bytes;
-  area.anonymous_bytes = rss_bytes;
-  area.readable = area.writable = true;
-  return area;
-}
-
-MemoryArea Resident(ProcessMemory* memory, uint64_t start, uint64_t end, std::vector<MemoryRange> pages) {
-  MemoryArea area = Area(start, end, "", 0);
-  area.pages_known = true;
-  for (const MemoryRange& range : pages) {
-    area.rss_bytes += range.end - range.start;
-    memory->resident.push_back(range);
-  }
-  area.private_bytes = area.rss_bytes;
-  return area;
-}
-
-// A recorded process, read back from the bytes of a profile.
-struct Recorded {
-  explicit Recorded(const testing::ProfileBuilder& builder, OwnerRules owner_rules = {})
-      : bytes(builder.Build()), rules(std::move(owner_rules)) {
-    profile = *ParseProfile("test.cad", bytes.data(), bytes.size());
-    symbolizer = std::make_unique<Symbolizer>(profile, SymbolizerOptions{});
-    attribution = std::make_unique<Attribution>(profile, rules, symbolizer.get());
-  }
-  Ledger Of(const ProcessMemory& memory) { return BuildLedger(memory, {&profile, attribution.get()}); }
-  std::string bytes;
-  Profile profile;
-  OwnerRules rules;
-  std::unique_ptr<Symbolizer> symbolizer;
-  std::unique_ptr<Attribution> attribution;
-};
-
-int64_t SumOf(const Ledger& ledger) {
-  int64_t sum = 0;
-  for (const LedgerRow& row : ledger.rows) sum += row.resident_bytes;
-  return sum;
-}
-
-int64_t ResidentOf(const Ledger& ledger, LedgerKind kind) { return ledger.Sum(kind).resident_bytes; }
 
 TEST_CASE("A process that was not recorded has the rows that names give", "[ledger]") {
   ProcessMemory memory;
@@ -180,6 +129,74 @@ TEST_CASE("A library that a rule owns is its module's, another is known by its f
   CHECK(ledger.rows.size() == 5);
 }
 
+// Where each library's image ends decides, not what the kernel has put behind it.
+TEST_CASE("Anonymous memory above a library is the library's as far as its segments go", "[ledger]") {
+  ProcessMemory memory;
+  for (uint64_t start : {0x100000ull, 0x200000ull, 0x300000ull}) {
+    MemoryArea text = Area(start, start + 2 * kPage, start == 0x300000 ? "/lib/c.so" : "/lib/a.so", kPage);
+    text.anonymous_bytes = 0;
+    text.executable = true;
+    text.writable = false;
+    memory.areas.push_back(text);
+    memory.areas.push_back(Area(start + 2 * kPage, start + 6 * kPage, "", 4 * kPage));
+  }
+  memory.known = {{0x100000, 0x100000 + 3 * kPage - 8, KnownUse::kLibrary, 0, ""},  // a page of .bss, and a stranger
+                  {0x200000, 0x200000 + 2 * kPage, KnownUse::kLibrary, 0, ""}};     // none
+  Ledger ledger = BuildLedger(memory, {});
+  // Of the third nothing is known: what follows a library is believed to be its own.
+  CHECK(ResidentOf(ledger, LedgerKind::kLibraryData) == (1 + 0 + 4) * static_cast<int64_t>(kPage));
+  CHECK(ResidentOf(ledger, LedgerKind::kAnonymous) == (3 + 4) * static_cast<int64_t>(kPage));
+}
+
+TEST_CASE("Rules own libraries, the JVM and threads of a process that was not recorded", "[ledger]") {
+  ProcessMemory memory;
+  for (const char* path : {"/opt/app/libbilling.so.1", "/opt/jdk/lib/server/libjvm.so"}) {
+    const uint64_t start = 0x100000 * (1 + memory.areas.size());
+    MemoryArea text = Area(start, start + 4 * kPage, path, 3 * kPage);
+    text.executable = true;
+    text.writable = false;
+    text.anonymous_bytes = 0;
+    memory.areas.push_back(text);
+  }
+  memory.areas.push_back(Area(0x500000, 0x510000, "", kPage));
+  memory.areas.push_back(Area(0x600000, 0x610000, "", 2 * kPage));
+  memory.known = {{0x500000, 0x510000, KnownUse::kMetaspace, 0, ""},
+                  {0x600000, 0x610000, KnownUse::kThreadStack, 77, ""}};
+  memory.threads = {{77, "pdf-worker"}};
+  auto owner_of = [](const Ledger& ledger, LedgerKind kind) {
+    for (const LedgerRow& row : ledger.rows) {
+      if (row.kind == kind) return absl::StrCat(row.owner, "/", row.team);
+    }
+    return std::string("no row");
+  };
+  OwnerRules rules;
+  rules.rules =
+      *ParseOwnerRules("prefix,module,team\nlib:libbilling.so,billing,payments\nthread:pdf-,pdf,print\n", "owners.csv");
+  FrameOwner owners(rules);
+  Ledger ledger = BuildLedger(memory, {.rules = &owners});
+  CHECK(owner_of(ledger, LedgerKind::kThreadStacks) == "pdf/print");
+  CHECK(owner_of(ledger, LedgerKind::kMetaspace) == "/");
+  bool billing = false;
+  for (const LedgerRow& row : ledger.rows) billing |= row.kind == LedgerKind::kLibraryText && row.owner == "billing";
+  CHECK(billing);
+  rules.rules = *ParseOwnerRules("prefix,module,team\nlib:libjvm.so,runtime,platform\n", "owners.csv");
+  FrameOwner jvm_owners(rules);
+  CHECK(owner_of(BuildLedger(memory, {.rules = &jvm_owners}), LedgerKind::kMetaspace) == "runtime/platform");
+}
+
+// A block may have grown together with HotSpot's area, and what is in that may read like a block's header.
+TEST_CASE("Where classes were met is metaspace, but for blocks that were recorded", "[ledger]") {
+  testing::ProfileBuilder builder;
+  uint32_t library = builder.AddLibrary("/opt/app/libbilling.so");
+  uint32_t site = builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1000)});
+  builder.AddSample(site, 0x100000, 0x10000, 0x10000);
+  ProcessMemory memory;
+  memory.areas = {Area(0x100000, 0x120000, "", 0x20000)};
+  memory.known = {{0x100000, 0x120000, KnownUse::kMetaspace, 0, ""}, {0x110000, 0x120000, KnownUse::kAllocator, 0, ""}};
+  CHECK(ResidentOf(Recorded(builder).Of(memory), LedgerKind::kLiveMalloc) == 0x10000);
+  CHECK(ResidentOf(BuildLedger(memory, {}), LedgerKind::kMetaspace) == 0x20000);
+}
+
 TEST_CASE("The class space follows the archive, and ends before an arena", "[ledger]") {
   ProcessMemory memory;
   MemoryArea archive = Area(0x40000000, 0x40100000, "/opt/jdk/lib/server/classes.jsa", kPage);
@@ -211,10 +228,12 @@ TEST_CASE("Whatever the address space is, rows add up", "[ledger]") {
       area.shared_bytes = random() % (area.rss_bytes + 1);
       area.pages_known = random() % 2 == 0;
       area.executable = random() % 4 == 0;
+      area.noreserve = random() % 4 == 0;
       if (area.pages_known && area.rss_bytes > 0) memory.resident.push_back({start, start + area.rss_bytes});
       if (random() % 3 == 0) builder.AddSample(block, start + random() % 4096, 1 + random() % (pages * kPage), 1 << 20);
       if (random() % 3 == 0)
-        memory.known.push_back({start + random() % 2 * kPage, end, static_cast<KnownUse>(random() % 5), 7, "GC"});
+        memory.known.push_back(
+            {start + random() % 2 * kPage, end, static_cast<KnownUse>(random() % kKnownUses), 7, "GC"});
       memory.areas.push_back(area);
       at = end;
     }

@@ -24,6 +24,7 @@ constexpr char kText[] =
     "Anonymous:             8 kB\n"
     "AnonHugePages:      2048 kB\n"
     "Swap:                 12 kB\n"
+    "VmFlags: rd wr mr mw me nr sd \n"
     "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n";
 
 TEST_CASE("Each field of smaps goes to its place, and others are passed over", "[smaps]") {
@@ -46,6 +47,7 @@ TEST_CASE("Each field of smaps goes to its place, and others are passed over", "
   CHECK((anonymous.writable && anonymous.shared));
   CHECK(anonymous.huge_bytes == 2048 * 1024);
   CHECK(anonymous.swap_bytes == 12 * 1024);
+  CHECK((anonymous.noreserve && !file.noreserve));
   CHECK((*areas)[2].name == "[vsyscall]");
 }
 

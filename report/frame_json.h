@@ -1,0 +1,31 @@
+// A stack as JSON: [{"function","library","file","line","language"}, ...], leaf first. The text of each frame is made
+// once, because most stacks share most of theirs.
+//
+// Errors: none. Thread-safety: not thread-safe; frames must live as long as this.
+//
+// Example:
+//   FrameJson frames;
+//   object.Raw("frames", frames.Stack(report.FramesOf(row)));
+#ifndef CADASTRE_REPORT_FRAME_JSON_H_
+#define CADASTRE_REPORT_FRAME_JSON_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "symbolizer/profile.h"
+
+namespace cadastre {
+
+class FrameJson {
+ public:
+  std::string Stack(const std::vector<const Frame*>& frames);
+
+ private:
+  const std::string& Of(const Frame* frame);
+  absl::flat_hash_map<const Frame*, std::string> known_;
+};
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_REPORT_FRAME_JSON_H_
