@@ -23,11 +23,11 @@ namespace {
 constexpr int kPollMilliseconds = 250, kFirstTurnMilliseconds = 20, kTurnMilliseconds = 1000;
 
 // Whatever reaches us is meant for the program, except: what cannot be caught; what the kernel sends for a fault of our
-// own; SIGPIPE and SIGXFSZ, which we ignore and which our own writes may bring; SIGTTIN and SIGTTOU, which the terminal
-// sends for what we do. A stop (SIGTSTP) is the program's first: if it stops, so do we.
+// own; SIGTTIN and SIGTTOU, which the terminal sends for what we do. A stop (SIGTSTP) is the program's first: if it
+// stops, so do we. (SIGPIPE and SIGXFSZ for writes of our own say that they come from ourselves.)
 sigset_t WatchedSignals() {
-  constexpr int kOurs[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP,
-                           SIGSYS,  SIGABRT, SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU};
+  constexpr int kOurs[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                           SIGTRAP, SIGSYS,  SIGABRT, SIGTTIN, SIGTTOU};
   sigset_t set;
   sigfillset(&set);  // without those that libc keeps for itself
   for (int number : kOurs) sigdelset(&set, number);
@@ -139,6 +139,7 @@ void ChildProcess::PassOn(const siginfo_t& info) {
   // passed on: it does no harm to a program that runs.
   const bool from_terminal = info.si_code == SI_KERNEL;
   const bool from_child = info.si_code == SI_USER && info.si_pid == pid_;
+  if (info.si_code == SI_USER && info.si_pid == getpid()) return;
   if ((from_terminal && info.si_signo != SIGCONT) || from_child) return;
   if (info.si_code == SI_QUEUE) {
     sigqueue(pid_, info.si_signo, info.si_value);

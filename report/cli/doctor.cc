@@ -159,6 +159,8 @@ void CheckThatItWorks(const Preload& preload, const LivePlace& place, Doctor* do
                   profile.ok() ? "`sh -c :` left a profile without a sample" : std::string(profile.status().message()));
     }
     unlink(watch->path().c_str());
+  } else if (access("/bin/sh", X_OK) != 0) {
+    doctor->Warn("preloading", "not tried: there is no /bin/sh here; `cadastre run -- PROGRAM` says whether it works");
   } else {
     doctor->Bad("preloading", absl::StrCat("`sh -c :` was not recorded; it ended with ", child.ExitStatus(),
                                            reason.empty() ? "" : "; ", reason));

@@ -79,7 +79,11 @@ std::string EffectiveOption(const std::string& options, const std::string& name)
 // Where live files go: the flag, else the environment's option, else the default.
 absl::StatusOr<LivePlace> FindLivePlace(const std::string& options) {
   const std::string out = EffectiveOption(options, "out");
-  return LivePlace::Find(out.empty() ? DefaultLiveDirectory() : out);
+  if (!out.empty()) return LivePlace::Find(out);
+  absl::StatusOr<LivePlace> place = LivePlace::Find(DefaultLiveDirectory());
+  if (place.ok()) return place;
+  return absl::Status(place.status().code(),
+                      absl::StrCat(place.status().message(), " (--out DIR names another directory for live files)"));
 }
 
 // Those of programs that the child started, most likely.

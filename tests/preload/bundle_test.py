@@ -106,6 +106,9 @@ class BundleTest(unittest.TestCase):
         done = target.run(self.root.command(["/cadastre/cadastre", "install", "/dev/shm/again"]), {"CONTAINER_SHM": self.shm})
         self.assertEqual((done.status, done.stderr), (0, ""))
         self.assertEqual(sorted(os.listdir(os.path.join(self.shm, "again"))), sorted(os.listdir(folder)))
+        told = target.run(self.root.command(["/cadastre/cadastre", "doctor"]), {"CONTAINER_SHM": self.shm})
+        self.assertIn("not tried: there is no /bin/sh here", told.stdout)
+        self.assertNotIn("FAULT", told.stdout)
 
     def test_run_as_pid_1(self):
         steered = self.contained(["/cadastre/cadastre", "run", "--interval", "64k", "--", "/bin/watch_target"])

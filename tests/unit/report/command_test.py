@@ -257,7 +257,7 @@ class CommandTest(unittest.TestCase):
             self.assertIn("no matter where every allocation was recorded (interval=1)", shown)
 
     def test_run_passes_signals_on(self):
-        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
             process = subprocess.Popen([ARGUMENTS.cadastre, "run", "--quiet", "--out", self.out, "--", "/bin/sh", "-c",
                                         f"trap 'echo got; exit 6' {number.name[3:]}; echo ready; while :; do sleep 0.01; done"],
                                        env=target.clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
