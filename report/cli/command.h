@@ -73,12 +73,14 @@ struct LoadedProfile {
   std::unique_ptr<Symbolizer> symbolizer;
   std::unique_ptr<Attribution> attribution;
 };
+// Names as a user who says nothing about them wants them: found here, kept in the cache.
+SymbolizerOptions DefaultSymbols();
 absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& argument, const std::string& rules_flag,
-                                                           const std::string& root = "");
+                                                           const SymbolizerOptions& symbols = DefaultSymbols());
 
 // Flags that several commands have, with the same words.
 void AddRulesOption(CLI::App* command, std::string* rules);
-void AddRootOption(CLI::App* command, std::string* root);
+void AddSymbolOptions(CLI::App* command, SymbolizerOptions* symbols);  // --root, --symbol-cache
 CLI::Option* AddMinSamplesOption(CLI::App* command, uint64_t* samples);
 
 // --root names a directory, or nothing.
