@@ -23,10 +23,18 @@ int Fail(absl::string_view message) {
 
 int Fail(const absl::Status& status) { return Fail(status.message()); }
 
+int PrintPieces(absl::FunctionRef<void(TextSink)> write) {
+  int error = 0;
+  write([&error](absl::string_view piece) {
+    if (error == 0 && fwrite(piece.data(), 1, piece.size(), stdout) != piece.size()) error = errno;
+  });
+  if (error == 0 && fflush(stdout) != 0) error = errno;
+  if (error == 0 || error == EPIPE) return kExitDone;
+  return Fail(absl::StrCat("cannot write the output: ", strerror(error)));
+}
+
 int Print(const std::string& text) {
-  bool written = fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0;
-  if (written || errno == EPIPE) return kExitDone;
-  return Fail(absl::StrCat("cannot write the output: ", strerror(errno)));
+  return PrintPieces([&](TextSink sink) { sink(text); });
 }
 
 SymbolizerOptions DefaultSymbols() { return {.cache = DefaultSymbolCache()}; }

@@ -19,10 +19,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "report/attribution.h"
+#include "report/json_writer.h"
 #include "report/profile_path.h"
 #include "report/rows.h"
 #include "symbolizer/owner_rules.h"
@@ -64,6 +66,9 @@ int Fail(absl::string_view message);
 // Writes to stdout and checks that all of it went out: a full disk behind a redirection is an error, a closed pipe is
 // not.
 int Print(const std::string& text);
+// The same for a text that comes in pieces. Example: return PrintPieces([&](TextSink sink) { WriteJson(report, sink);
+// });
+int PrintPieces(absl::FunctionRef<void(TextSink)> write);
 
 // A profile with everything that a report on it needs. Lives on the heap because its parts point at each other.
 struct LoadedProfile {

@@ -72,7 +72,7 @@ int PrintReport(const ReportCommand& command) {
       memory.ok()) {
     report.rss = BuildLedger(*memory, {&input.profile, input.attribution.get()});
   }
-  if (command.format == "json") return Print(FormatJson(report, command.top));
+  if (command.format == "json") return PrintPieces([&](TextSink sink) { WriteJson(report, command.top, sink); });
   if (command.format == "csv") return Print(FormatCsv(report, command.top));
   if (command.format == "markdown") return Print(FormatMarkdown(report, command.top));
   TextOptions text;
