@@ -18,7 +18,8 @@ void OnSigbus(int, siginfo_t* info, void*) {
   for (const MappingGuard* guard = MappingGuard::First(); guard != nullptr; guard = guard->next()) {
     if (!guard->Has(address)) continue;
     void* page = reinterpret_cast<void*>(address & ~(kPageBytes - 1));
-    if (mmap(page, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) return;
+    if (mmap(page, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
+      return;
     break;
   }
   // Not ours: the access is made again, and meets what was there before us.

@@ -43,9 +43,7 @@ class Descriptor {
   int number_;
 };
 
-bool IsOurs(const struct stat& status) {
-  return status.st_uid == geteuid() && (status.st_mode & kOthersMayWrite) == 0;
-}
+bool IsOurs(const struct stat& status) { return status.st_uid == geteuid() && (status.st_mode & kOthersMayWrite) == 0; }
 
 bool IsHex(absl::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;

@@ -2,12 +2,12 @@
 // each set of files that its names were read from (cached_names.h has the format).
 //
 // A cache and nothing else: whatever is wrong with it (no home, no room, another user's directory, a damaged file, a
-// newer format) the names are read from the libraries as without it, and nobody is told. Only the owner may have access:
-// directory 0700, files 0600; what belongs to somebody else, may be written by others, or is a symbolic link is not
-// used. Files appear whole by rename; of two commands that store at once the later wins, and what it did not know is
-// looked up another time. A library without a build id has no file.
-// Bounded: files that nobody has used for kMaxAgeDays go, then the longest unused ones until `max_bytes` are kept.
-// Thread-safety: none; one object for each thread, any number of processes.
+// newer format) the names are read from the libraries as without it, and nobody is told. Only the owner may have
+// access: directory 0700, files 0600; what belongs to somebody else, may be written by others, or is a symbolic link is
+// not used. Files appear whole by rename; of two commands that store at once the later wins, and what it did not know
+// is looked up another time. A library without a build id has no file. Bounded: files that nobody has used for
+// kMaxAgeDays go, then the longest unused ones until `max_bytes` are kept. Thread-safety: none; one object for each
+// thread, any number of processes.
 //
 // Example:
 //   SymbolCache cache(DefaultSymbolCache());

@@ -2,7 +2,8 @@
 //
 // One record a line; names are used by later lines; "#" begins a comment.
 //   pid N | started SECONDS | interval BYTES | host TEXT | exe PATH | label K:V | uptime SECONDS | end
-//   running|exit:N|signal:N|lost | counter NAME N | rss BYTES | snapshot LABEL library NAME PATH | thread NAME TEXT
+//   running|exit:N|signal:N|lost | counter NAME N | rss BYTES | snapshot LABEL library NAME PATH [BUILD ID] | thread
+//   NAME TEXT
 //   area START END NAME RSS     of a snapshot's smaps, in order: hexadecimal addresses; NAME "-": anonymous
 //   site NAME [cut] FRAME...     leaf first: LIBRARY+HEX, java:METHOD[:LINE] or HEX (no library) live SITE SIZE WEIGHT
 //   COUNT [THREAD [SECONDS]]     COUNT sampled blocks that still live freed SITE SIZE WEIGHT COUNT
@@ -65,7 +66,9 @@ class Composer {
       if (name == "cut") header.counters.stacks_truncated = number;
       if (name == "missed_frees") header.counters.missed_frees = number;
     } else if (what == "library" && line >> name >> value) {
-      libraries_[name] = builder_.AddLibrary(value);
+      std::string build_id;
+      line >> build_id;
+      libraries_[name] = builder_.AddLibrary(value, build_id);
       if (value.find("libcadastre.so") != std::string::npos)
         builder_.library(libraries_[name]).flags = format::kLibraryIsCadastre;
     } else if (what == "thread" && line >> name >> value) {
@@ -106,9 +109,13 @@ class Composer {
       if (frame == "cut") {
         flags = format::kSiteTruncatedUnknownPc;
       } else if (frame.rfind("java:", 0) == 0) {
-        size_t colon = frame.find(':', 5);
-        frames.push_back(builder_.JavaFrame(frame.substr(5, colon == std::string::npos ? colon : colon - 5),
-                                            colon == std::string::npos ? 0 : atoi(frame.c_str() + colon + 1)));
+        uint64_t& raw = java_frames_[frame];  // the target stores each name once, too
+        if (raw == 0) {
+          size_t colon = frame.find(':', 5);
+          raw = builder_.JavaFrame(frame.substr(5, colon == std::string::npos ? colon : colon - 5),
+                                   colon == std::string::npos ? 0 : atoi(frame.c_str() + colon + 1));
+        }
+        frames.push_back(raw);
       } else if (plus != std::string::npos) {
         frames.push_back(format::MakeLibraryFrame(format::kFrameReturn, libraries_.at(frame.substr(0, plus)),
                                                   strtoull(frame.c_str() + plus + 1, nullptr, 16)));
@@ -149,6 +156,7 @@ class Composer {
   ProfileBuilder builder_;
   ProcessMemory memory_;
   std::map<std::string, uint32_t> libraries_, threads_, sites_;
+  std::map<std::string, uint64_t> java_frames_;
   std::string labels_;
   uint64_t next_address_ = 0x7f0000000000, uptime_s_ = 100;
 };

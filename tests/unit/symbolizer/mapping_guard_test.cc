@@ -83,7 +83,8 @@ TEST_CASE("A fault that is none of ours ends the program as it does without us",
 
 TEST_CASE("The last guard leaves the signal as it was found", "[mapping_guard]") {
   CutFile file;
-  struct sigaction before {}, after {};
+  struct sigaction before {
+  }, after{};
   sigaction(SIGBUS, nullptr, &before);
   {
     MappingGuard first(file.mapping(), kPage);
