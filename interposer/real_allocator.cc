@@ -131,7 +131,8 @@ const link_map* RealAllocatorLibrary() { return provider; }
 bool MallocIsServedBeforeUs(const link_map** by) {
   const link_map* own = OwnLibrary();
   for (const link_map* map = FirstLibrary(); map != nullptr && map != own; map = map->l_next) {
-    if (FindInLibrary(map, "malloc") != nullptr) {
+    // libc_malloc_debug.so's has no default version; the programs' references ask for the version that it has.
+    if (FindInLibrary(map, "malloc") != nullptr || FindHiddenInLibrary(map, "malloc") != nullptr) {
       *by = map;
       return true;
     }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "report/json_writer.h"
 #include "report/rows.h"
 #include "report/text_table.h"
 
@@ -26,7 +27,7 @@ std::string FormatText(const Report& report, const TextOptions& options);
 
 // Schema "cadastre.report/1": all keys are always there, what is not known is null. `top` limits `sites` alone: the
 // other rows add up.
-std::string FormatJson(const Report& report, std::optional<size_t> top);
+void WriteJson(const Report& report, std::optional<size_t> top, TextSink sink);
 
 // The rows that --by names, RFC 4180 with a header line, the unattributed row included.
 std::string FormatCsv(const Report& report, std::optional<size_t> top);

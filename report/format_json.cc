@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "report/format.h"
 #include "report/frame_json.h"
 #include "report/json_writer.h"
@@ -170,9 +172,8 @@ std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames
   object.Integer("samples", row.tally.samples)
       .TextOrNull("thread", row.thread)
       .Text("kind", kKinds[static_cast<int>(row.kind)]);
-  object.Raw("frames", frames->Stack(report.FramesOf(row)))
-      .Integer("peak_bytes", row.tally.peak_bytes)
-      .TextOrNull("via", row.via);
+  frames->AppendStack(report.FramesOf(row), &object.Value("frames"));
+  object.Integer("peak_bytes", row.tally.peak_bytes).TextOrNull("via", row.via);
   object.Integer("mapped_bytes", row.tally.mapped_bytes);
   object.Bool("truncated", row.truncated).TextOrNull("created_by", row.created_by);
   object.Text("holder", row.holder).Bool("pooled", row.pooled);
@@ -184,37 +185,16 @@ std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames
   return object.Done();
 }
 
-}  // namespace
-
-std::string FormatJson(const Report& report, std::optional<size_t> top) {
-  std::vector<std::string> modules, teams, libraries, threads, holders, shared, sites, warnings, suggestions;
-  for (const Row& row : report.modules) modules.push_back(ModuleJson(report, row));
-  for (const Row& row : report.teams) {
-    if (!row.unattributed || row.name != kUnattributedModule) teams.push_back(TeamJson(report, row));
-  }
-  for (const Row& row : report.libraries) libraries.push_back(NamedJson(report, "library", row));
-  for (const Row& row : report.threads) threads.push_back(ThreadJson(report, row));
-  for (const Row& row : report.holders) holders.push_back(NamedJson(report, "holder", row));
-  for (const SharedRow& row : report.shared) shared.push_back(SharedJson(report, row));
-  FrameJson frames;
-  for (const SiteRow& row : report.sites) {
-    if (top.has_value() && sites.size() >= *top) break;
-    sites.push_back(SiteJson(report, row, &frames));
-  }
+std::string SuggestionsJson(const Report& report) {
+  std::vector<std::string> suggestions;
   for (const RuleSuggestion& suggestion : report.suggestions) {
     JsonObject object;
     suggestions.push_back(object.Text("prefix", suggestion.prefix).Integer("live_bytes", suggestion.live_bytes).Done());
   }
-  if (!report.trust.usable) warnings.push_back(JsonString(report.trust.reason));
-  for (const std::string& warning : report.warnings) warnings.push_back(JsonString(warning));
-  JsonObject unattributed;
-  unattributed.Integer("live_bytes", report.unattributed.tally.live_bytes);
-  unattributed.Number("share_pct", report.SharePercent(report.unattributed.tally));
-  unattributed.Integer("live_bytes_stderr", LiveError(report.unattributed.tally));
-  unattributed.Integer("allocated_bytes", report.unattributed.tally.allocated_bytes);
-  unattributed.Integer("live_count", Rounded(report.unattributed.tally.live_count));
-  unattributed.Integer("peak_bytes", report.unattributed.tally.peak_bytes);
-  unattributed.Raw("suggested_rules", JsonArray(suggestions, "    "));
+  return JsonArray(suggestions, "    ");
+}
+
+std::string LossesJson(const Report& report) {
   const Losses& losses = report.profile->losses;
   JsonObject lost;
   lost.Integer("dropped_samples", losses.dropped_samples).Integer("truncated_stacks", losses.truncated_stacks);
@@ -222,31 +202,52 @@ std::string FormatJson(const Report& report, std::optional<size_t> top) {
   lost.Integer("sites_overflowed", losses.sites_overflowed).Integer("missed_frees", losses.missed_frees);
   lost.Integer("nested_skipped", losses.nested_skipped).Integer("torn_records", losses.torn_records);
   lost.Integer("mappings_full", losses.mappings_full).Integer("mapping_events_lost", losses.mapping_events_lost);
-  std::string out = "{\n";
-  auto member = [&out](const char* key, const std::string& json, bool last = false) {
-    absl::StrAppend(&out, "  \"", key, "\": ", json, last ? "\n" : ",\n");
-  };
-  member("schema", "\"cadastre.report/1\"");
-  member("usable", report.trust.usable ? "true" : "false");
-  member("metric", JsonString(MetricName(report.options.metric)));
-  member("older_than_s", report.older_than_s > 0 ? JsonNumber(report.older_than_s) : "null");
-  member("rules", report.rules_path.empty() ? "null" : JsonString(report.rules_path));
-  member("profile", ProfileJson(report));
-  member("rss", report.rss.has_value() ? LedgerSummaryJson(*report.rss) : "null");
-  member("totals", TotalsJson(report));
+  return lost.Done();
+}
+
+}  // namespace
+
+void WriteJson(const Report& report, std::optional<size_t> top, TextSink sink) {
+  JsonObject unattributed;
+  unattributed.Integer("live_bytes", report.unattributed.tally.live_bytes);
+  unattributed.Number("share_pct", report.SharePercent(report.unattributed.tally));
+  unattributed.Integer("live_bytes_stderr", LiveError(report.unattributed.tally));
+  unattributed.Integer("allocated_bytes", report.unattributed.tally.allocated_bytes);
+  unattributed.Integer("live_count", Rounded(report.unattributed.tally.live_count));
+  unattributed.Integer("peak_bytes", report.unattributed.tally.peak_bytes);
+  unattributed.Raw("suggested_rules", SuggestionsJson(report));
   AddGrowthJson(report.unattributed, &unattributed);
-  member("unattributed", unattributed.Done());
-  member("since", SinceJson(report));
-  member("modules", JsonArray(modules, "  "));
-  member("teams", JsonArray(teams, "  "));
-  member("libraries", JsonArray(libraries, "  "));
-  member("threads", JsonArray(threads, "  "));
-  member("holders", JsonArray(holders, "  "));
-  member("shared", JsonArray(shared, "  "));
-  member("sites", JsonArray(sites, "  "));
-  member("losses", lost.Done());
-  member("warnings", JsonArray(warnings, "  "), true);
-  return out + "}\n";
+
+  std::vector<absl::string_view> warnings(report.warnings.begin(), report.warnings.end());
+  if (!report.trust.usable) warnings.insert(warnings.begin(), report.trust.reason);
+  std::vector<const Row*> teams;
+  for (const Row& row : report.teams) {
+    if (!row.unattributed || row.name != kUnattributedModule) teams.push_back(&row);
+  }
+  const size_t shown = std::min(report.sites.size(), top.value_or(report.sites.size()));
+  FrameJson frames;
+
+  JsonStream out(sink);
+  out.Member("schema", "\"cadastre.report/1\"");
+  out.Member("usable", report.trust.usable ? "true" : "false");
+  out.Member("metric", JsonString(MetricName(report.options.metric)));
+  out.Member("older_than_s", report.older_than_s > 0 ? JsonNumber(report.older_than_s) : "null");
+  out.Member("rules", report.rules_path.empty() ? "null" : JsonString(report.rules_path));
+  out.Member("profile", ProfileJson(report));
+  out.Member("rss", report.rss.has_value() ? LedgerSummaryJson(*report.rss) : "null");
+  out.Member("totals", TotalsJson(report));
+  out.Member("unattributed", unattributed.Done());
+  out.Member("since", SinceJson(report));
+  out.Array("modules", report.modules, [&](const Row& row) { return ModuleJson(report, row); });
+  out.Array("teams", teams, [&](const Row* row) { return TeamJson(report, *row); });
+  out.Array("libraries", report.libraries, [&](const Row& row) { return NamedJson(report, "library", row); });
+  out.Array("threads", report.threads, [&](const Row& row) { return ThreadJson(report, row); });
+  out.Array("holders", report.holders, [&](const Row& row) { return NamedJson(report, "holder", row); });
+  out.Array("shared", report.shared, [&](const SharedRow& row) { return SharedJson(report, row); });
+  out.Array("sites", absl::MakeConstSpan(report.sites.data(), shown),
+            [&](const SiteRow& row) { return SiteJson(report, row, &frames); });
+  out.Member("losses", LossesJson(report));
+  out.Array("warnings", warnings, JsonString);
 }
 
 }  // namespace cadastre

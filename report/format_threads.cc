@@ -70,7 +70,12 @@ std::string ThreadStacksJson(const Ledger& ledger, absl::string_view indent) {
       object.Raw("virtual_bytes", "null").Raw("resident_bytes", "null");
     }
     object.TextOrNull("owner", stack.owner).TextOrNull("team", stack.team).Bool("guessed", stack.guessed);
-    object.Raw("created_by", stack.created_by.empty() ? "null" : frames.Stack(stack.created_by));
+    std::string& created_by = object.Value("created_by");
+    if (stack.created_by.empty()) {
+      created_by += "null";
+    } else {
+      frames.AppendStack(stack.created_by, &created_by);
+    }
     threads.push_back(object.Done());
   }
   return JsonArray(threads, indent);

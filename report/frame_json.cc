@@ -5,10 +5,14 @@
 
 namespace cadastre {
 
-std::string FrameJson::Stack(const std::vector<const Frame*>& frames) {
-  std::string list = "[";
-  for (const Frame* frame : frames) absl::StrAppend(&list, list.size() > 1 ? ", " : "", Of(frame));
-  return list + "]";
+void FrameJson::AppendStack(const std::vector<const Frame*>& frames, std::string* to) {
+  *to += "[";
+  const char* before = "";
+  for (const Frame* frame : frames) {
+    absl::StrAppend(to, before, Of(frame));
+    before = ", ";
+  }
+  *to += "]";
 }
 
 const std::string& FrameJson::Of(const Frame* frame) {

@@ -5,7 +5,7 @@
 //
 // Example:
 //   FrameJson frames;
-//   object.Raw("frames", frames.Stack(report.FramesOf(row)));
+//   frames.AppendStack(report.FramesOf(row), &object.Value("frames"));
 #ifndef CADASTRE_REPORT_FRAME_JSON_H_
 #define CADASTRE_REPORT_FRAME_JSON_H_
 
@@ -19,7 +19,7 @@ namespace cadastre {
 
 class FrameJson {
  public:
-  std::string Stack(const std::vector<const Frame*>& frames);
+  void AppendStack(const std::vector<const Frame*>& frames, std::string* to);
 
  private:
   const std::string& Of(const Frame* frame);

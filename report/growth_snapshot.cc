@@ -1,6 +1,5 @@
 #include "report/growth_snapshot.h"
 
-#include <map>
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
@@ -77,8 +76,9 @@ class Taker {
   const Report& report_;
   const Profile& profile_;
   GrowthSnapshot* snapshot_;
-  std::map<std::tuple<std::string, std::string, std::string>, uint32_t> numbers_;  // module, team, identity → site
-  std::map<std::tuple<uint32_t, std::string, std::string>, uint32_t> by_row_;  // site of the profile, owner → site
+  // Module, team, identity → site; site of the profile, owner → site.
+  absl::flat_hash_map<std::tuple<std::string, std::string, std::string>, uint32_t> numbers_;
+  absl::flat_hash_map<std::tuple<uint32_t, std::string, std::string>, uint32_t> by_row_;
   absl::flat_hash_map<std::pair<uint32_t, const Charge*>, uint32_t> by_charge_;
 };
 

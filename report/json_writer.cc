@@ -1,12 +1,14 @@
 #include "report/json_writer.h"
 
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "symbolizer/utf8.h"
 
 namespace cadastre {
+
 std::string JsonString(absl::string_view text) {
   std::string out = "\"";
   out.reserve(text.size() + 2);
@@ -39,8 +41,13 @@ std::string JsonNumber(double value) {
   return text == "-0" ? "0" : text;
 }
 
+std::string& JsonObject::Value(absl::string_view key) {
+  absl::StrAppend(&text_, text_.size() == 1 ? "\"" : ", \"", key, "\": ");
+  return text_;
+}
+
 JsonObject& JsonObject::Raw(absl::string_view key, absl::string_view json) {
-  absl::StrAppend(&body_, body_.empty() ? "" : ", ", "\"", key, "\": ", json);
+  Value(key).append(json.data(), json.size());
   return *this;
 }
 JsonObject& JsonObject::Text(absl::string_view key, absl::string_view text) { return Raw(key, JsonString(text)); }
@@ -53,7 +60,10 @@ JsonObject& JsonObject::IntegerOrNull(absl::string_view key, uint64_t value) {
 }
 JsonObject& JsonObject::Number(absl::string_view key, double value) { return Raw(key, JsonNumber(value)); }
 JsonObject& JsonObject::Bool(absl::string_view key, bool value) { return Raw(key, value ? "true" : "false"); }
-std::string JsonObject::Done() const { return absl::StrCat("{", body_, "}"); }
+std::string JsonObject::Done() {
+  text_ += '}';
+  return std::move(text_);
+}
 
 std::string JsonArray(const std::vector<std::string>& elements, absl::string_view indent) {
   if (elements.empty()) return "[]";
@@ -61,6 +71,31 @@ std::string JsonArray(const std::vector<std::string>& elements, absl::string_vie
   for (size_t i = 0; i < elements.size(); i++) absl::StrAppend(&out, i == 0 ? "\n" : ",\n", indent, "  ", elements[i]);
   absl::StrAppend(&out, "\n", indent, "]");
   return out;
+}
+
+JsonStream::~JsonStream() {
+  Append(is_first_ ? "{}\n" : "\n}\n");
+  sink_(waiting_);
+}
+
+void JsonStream::Member(absl::string_view key, absl::string_view json) {
+  Begin(key);
+  Append(json);
+}
+
+void JsonStream::Begin(absl::string_view key) {
+  Append(is_first_ ? "{\n  \"" : ",\n  \"");
+  Append(key);
+  Append("\": ");
+  is_first_ = false;
+}
+
+void JsonStream::Append(absl::string_view text) {
+  constexpr size_t kPieceBytes = 256 << 10;
+  waiting_.append(text.data(), text.size());
+  if (waiting_.size() < kPieceBytes) return;
+  sink_(waiting_);
+  waiting_.clear();
 }
 
 }  // namespace cadastre

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -75,12 +76,23 @@ void ProcessTree::Look() {
   for (const auto& [pid, ticks] : known) Descend(pid, "", &visited);
 }
 
+// A process whose first thread has ended has no file to be named by, only the kernel's 15 characters.
+static bool IsRecorded(const SeenProgram& program, const std::set<std::pair<pid_t, std::string>>& recorded) {
+  constexpr size_t kKernelNameBytes = 15;
+  for (auto entry = recorded.lower_bound({program.pid, ""}); entry != recorded.end() && entry->first == program.pid;
+       ++entry) {
+    if (entry->second == program.name) return true;
+    if (program.name.size() == kKernelNameBytes && absl::StartsWith(entry->second, program.name)) return true;
+  }
+  return false;
+}
+
 std::string NotRecordedText(const std::set<SeenProgram>& seen,
                             const std::set<std::pair<pid_t, std::string>>& recorded) {
   std::map<std::string, size_t> names;
   size_t count = 0;
   for (const SeenProgram& program : seen) {
-    if (recorded.contains({program.pid, program.name})) continue;
+    if (IsRecorded(program, recorded)) continue;
     names[program.name]++;
     count++;
   }

@@ -2,12 +2,16 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "symbolizer/debug_files.h"
 
 namespace cadastre {
 namespace {
@@ -157,6 +161,9 @@ void FindInlined(Dwarf_Die* scope, Dwarf_Addr address, int depth, std::vector<Dw
 
 struct DwarfLines::State {
   Dwarf* dwarf = nullptr;
+  std::unique_ptr<ElfFile> shared_file;
+  Dwarf* shared = nullptr;
+  bool is_complete = true;
   Dwarf_Aranges* aranges = nullptr;
   bool indexed_units = false;
   std::vector<UnitRange> unit_ranges;  // sorted by begin; only once .debug_aranges did not know
@@ -164,11 +171,30 @@ struct DwarfLines::State {
 
   ~State() {
     if (dwarf != nullptr) dwarf_end(dwarf);
+    if (shared != nullptr) dwarf_end(shared);
   }
+  void OpenShared(const ElfFile& file, const std::string& root);
   bool FindUnit(Dwarf_Addr address, Dwarf_Die* unit_die);
   void IndexUnits();
   Unit& IndexOf(Dwarf_Die* unit_die);
 };
+
+// dwz moves what several debug files have in common to one that each names, mostly relative to its own place.
+void DwarfLines::State::OpenShared(const ElfFile& file, const std::string& root) {
+  const char* name = nullptr;
+  const void* id = nullptr;
+  const ssize_t id_bytes = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id);
+  if (id_bytes <= 0) return;
+  const std::string build_id =
+      absl::BytesToHexString(absl::string_view(static_cast<const char*>(id), static_cast<size_t>(id_bytes)));
+  shared_file = ElfFile::Open(name[0] == '/' ? absl::StrCat(root, name)
+                                             : absl::StrCat(file.path().substr(0, file.path().rfind('/') + 1), name));
+  if (shared_file != nullptr && shared_file->build_id() != build_id) shared_file = nullptr;
+  if (shared_file == nullptr) shared_file = FindDebugFileByBuildId(root, build_id);
+  if (shared_file != nullptr) shared = dwarf_begin_elf(shared_file->elf(), DWARF_C_READ, nullptr);
+  if (shared != nullptr) dwarf_setalt(dwarf, shared);
+  is_complete = shared != nullptr;
+}
 
 // clang writes no .debug_aranges, and link-time optimisation may leave gaps in it: then every unit says itself what it
 // covers.
@@ -214,14 +240,17 @@ Unit& DwarfLines::State::IndexOf(Dwarf_Die* unit_die) {
 DwarfLines::DwarfLines() : state_(std::make_unique<State>()) {}
 DwarfLines::~DwarfLines() = default;
 
-std::unique_ptr<DwarfLines> DwarfLines::Open(const ElfFile& file) {
+std::unique_ptr<DwarfLines> DwarfLines::Open(const ElfFile& file, const std::string& root) {
   if (!file.HasSection(".debug_info") && !file.HasSection(".zdebug_info")) return nullptr;
   std::unique_ptr<DwarfLines> lines(new DwarfLines());
   lines->state_->dwarf = dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr);
   if (lines->state_->dwarf == nullptr) return nullptr;
+  lines->state_->OpenShared(file, root);
   if (dwarf_getaranges(lines->state_->dwarf, &lines->state_->aranges, nullptr) != 0) lines->state_->aranges = nullptr;
   return lines;
 }
+
+bool DwarfLines::is_complete() const { return state_->is_complete; }
 
 std::vector<SourceLevel> DwarfLines::Find(uint64_t address) {
   std::vector<SourceLevel> levels;

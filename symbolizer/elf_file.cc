@@ -5,6 +5,7 @@
 #include <gelf.h>
 #include <libelf.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,30 +35,39 @@ Elf_Scn* FindSection(Elf* elf, const std::string& name, GElf_Shdr* header) {
 }  // namespace
 
 std::unique_ptr<ElfFile> ElfFile::Open(const std::string& path) {
-  if (!InitLibelf()) return nullptr;
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return nullptr;
+  struct stat status;
+  void* mapping = MAP_FAILED;
+  if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+    mapping = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
+  close(descriptor);
+  if (mapping == MAP_FAILED) return nullptr;
   std::unique_ptr<ElfFile> file(new ElfFile());
   file->path_ = path;
-  file->descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  struct stat status;
-  if (file->descriptor_ < 0 || fstat(file->descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return nullptr;
-  file->elf_ = elf_begin(file->descriptor_, ELF_C_READ, nullptr);
-  if (file->elf_ == nullptr || elf_kind(file->elf_) != ELF_K_ELF) return nullptr;
-  return file;
+  file->mapping_ = mapping;
+  file->mapped_bytes_ = static_cast<size_t>(status.st_size);
+  file->guard_ = std::make_unique<MappingGuard>(mapping, file->mapped_bytes_);
+  return file->Begin(static_cast<char*>(mapping), file->mapped_bytes_) ? std::move(file) : nullptr;
 }
 
 std::unique_ptr<ElfFile> ElfFile::FromMemory(std::string bytes, const std::string& name) {
-  if (!InitLibelf()) return nullptr;
   std::unique_ptr<ElfFile> file(new ElfFile());
   file->path_ = name;
   file->bytes_ = std::move(bytes);
-  file->elf_ = elf_memory(file->bytes_.data(), file->bytes_.size());
-  if (file->elf_ == nullptr || elf_kind(file->elf_) != ELF_K_ELF) return nullptr;
-  return file;
+  return file->Begin(file->bytes_.data(), file->bytes_.size()) ? std::move(file) : nullptr;
+}
+
+bool ElfFile::Begin(char* bytes, size_t size) {
+  if (!InitLibelf()) return false;
+  elf_ = elf_memory(bytes, size);
+  return elf_ != nullptr && elf_kind(elf_) == ELF_K_ELF;
 }
 
 ElfFile::~ElfFile() {
   if (elf_ != nullptr) elf_end(elf_);
-  if (descriptor_ >= 0) close(descriptor_);
+  guard_ = nullptr;
+  if (mapping_ != nullptr) munmap(mapping_, mapped_bytes_);
 }
 
 std::string ElfFile::build_id() const {

@@ -1,9 +1,9 @@
 // One ELF file on disk or in memory, opened for reading: the little that symbol lookup wants to know of it.
 //
-// Sections are read when asked for and with pread, never mapped: a file that an upgrade cuts while we read must not
-// raise SIGBUS. Units: addresses are ELF virtual addresses (as in the file, without load bias). Errors: Open returns
-// nullptr for what cannot be opened or is not ELF; getters return empty values for what is missing or damaged.
-// Thread-safety: none (libelf keeps caches in its handle).
+// A file is mapped, so that of a debug file of gigabytes no more is read than is looked at; a MappingGuard stands by in
+// case an upgrade cuts it meanwhile. Units: addresses are ELF virtual addresses (as in the file, without load bias).
+// Errors: Open returns nullptr for what cannot be opened or is not ELF; getters return empty values for what is missing
+// or damaged. Thread-safety: none (libelf keeps caches in its handle).
 //
 // Example:
 //   std::unique_ptr<ElfFile> file = ElfFile::Open("/usr/lib/libfoo.so");
@@ -16,6 +16,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "symbolizer/mapping_guard.h"
 
 struct Elf;
 
@@ -49,9 +51,14 @@ class ElfFile {
  private:
   ElfFile() = default;
 
+  // Section headers are marked where a section was unpacked; in a file, on a page of our own.
+  bool Begin(char* bytes, size_t size);
+
   std::string path_;
-  std::string bytes_;
-  int descriptor_ = -1;
+  std::string bytes_;        // of FromMemory
+  void* mapping_ = nullptr;  // of Open
+  size_t mapped_bytes_ = 0;
+  std::unique_ptr<MappingGuard> guard_;
   Elf* elf_ = nullptr;
 };
 

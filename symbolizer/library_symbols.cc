@@ -1,5 +1,9 @@
 #include "symbolizer/library_symbols.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -13,12 +17,34 @@ namespace {
 
 bool IsAllZeros(const std::string& hex) { return hex.find_first_not_of('0') == std::string::npos; }
 
+// What a file is known by without reading it: size and the time of its last change. Not its inode, which differs
+// between containers of one image.
+std::string StampOf(const std::string& path) {
+  struct stat status {};
+  if (path.empty() || stat(path.c_str(), &status) != 0) return "none";
+  return absl::StrCat(status.st_size, " bytes of ", status.st_mtim.tv_sec, ".", status.st_mtim.tv_nsec);
+}
+
 }  // namespace
 
-LibrarySymbols::LibrarySymbols(const Library& library, const SymbolizerOptions& options)
-    : path_(WithoutDeleted(library.path)), build_id_(IsAllZeros(library.build_id) ? "" : library.build_id) {
-  if (library.vdso || path_.empty() || path_[0] != '/') return;
-  file_ = ElfFile::Open(absl::StrCat(options.root, path_));
+LibrarySymbols::LibrarySymbols(const Library& library, const SymbolizerOptions& options, SymbolCache* cache)
+    : options_(options),
+      path_(WithoutDeleted(library.path)),
+      build_id_(IsAllZeros(library.build_id) ? "" : library.build_id) {
+  if (library.vdso || path_.empty() || path_[0] != '/') {
+    has_read_tables_ = true;
+    return;
+  }
+  OpenFile();
+  if (std::optional<CachedNames> cached = cache->Load(build_id_, sources_)) {
+    known_ = std::move(cached->names);
+    own_soname_ = std::move(cached->soname);
+    file_ = nullptr, debug_file_ = nullptr;
+  }
+}
+
+void LibrarySymbols::OpenFile() {
+  file_ = ElfFile::Open(absl::StrCat(options_.root, path_));
   std::string why = "cannot be read";
   if (file_ != nullptr) {
     // What was loaded is known by its build id. Another id, or an id where there was none, is other code: its names
@@ -30,15 +56,29 @@ LibrarySymbols::LibrarySymbols(const Library& library, const SymbolizerOptions& 
     }
   }
   if (file_ == nullptr) {
-    debug_file_ = FindDebugFileByBuildId(options.root, build_id_);
-    if (debug_file_ == nullptr) problem_ = absl::StrCat(options.root, path_, " ", why, ": its functions have no names");
-  } else {
-    debug_file_ = FindDebugFile(options.root, path_, *file_);
+    debug_file_ = FindDebugFileByBuildId(options_.root, build_id_);
+    if (debug_file_ == nullptr)
+      problem_ = absl::StrCat(options_.root, path_, " ", why, ": its functions have no names");
   }
-  if (file_ != nullptr || debug_file_ != nullptr) ReadTables(options);
+  has_read_tables_ = file_ == nullptr && debug_file_ == nullptr;  // there are none
+  sources_ = has_read_tables_ || build_id_.empty() ? "" : Sources();
 }
 
-void LibrarySymbols::ReadTables(const SymbolizerOptions& options) {
+// What a name depends on. A debug file that was installed since, or a library that was stripped, is another text; so
+// is another build of this program, which may spell names in another way.
+std::string LibrarySymbols::Sources() const {
+  std::string sources = absl::StrCat("program ", StampOf("/proc/self/exe"), options_.source_lines ? ", lines" : "",
+                                     "; library ", file_ == nullptr ? "" : StampOf(file_->path()));
+  for (const std::string& place : DebugFilePlaces(options_.root, path_, build_id_, file_.get()))
+    absl::StrAppend(&sources, "; debug ", StampOf(place));
+  return sources;
+}
+
+void LibrarySymbols::ReadTables() {
+  if (file_ == nullptr && debug_file_ == nullptr) OpenFile();
+  if (has_read_tables_) return;
+  has_read_tables_ = true;
+  if (file_ != nullptr) debug_file_ = FindDebugFile(options_.root, path_, *file_);
   const ElfFile& first = file_ != nullptr ? *file_ : *debug_file_;
   // .symtab holds all that .dynsym does; of two .symtabs the library's own is as good as the debug file's.
   uint64_t found = file_ == nullptr ? 0 : symbols_.AddTable(*file_, ElfSymbols::Table::kSymtab);
@@ -48,21 +88,46 @@ void LibrarySymbols::ReadTables(const SymbolizerOptions& options) {
     symbols_.AddTable(*file_, ElfSymbols::Table::kDynsym);
   }
   symbols_.Sort(first.ExecutableRanges());
-  if (file_ != nullptr) {
-    soname_ = file_->soname();
-    std::string_view name = FileNameOf(path_);
-    if (name.substr(0, soname_.size()) == soname_) soname_.clear();
-  }
+  if (file_ != nullptr) own_soname_ = file_->soname();
   file_path_ = file_ == nullptr ? "" : file_->path();
-  if (options.source_lines) {
-    if (file_ != nullptr) dwarf_ = DwarfLines::Open(*file_);
+  if (options_.source_lines) {
+    if (file_ != nullptr) dwarf_ = DwarfLines::Open(*file_, options_.root);
     bool own_dwarf = dwarf_ != nullptr;
     if (own_dwarf) debug_file_ = nullptr;
-    if (!own_dwarf && debug_file_ != nullptr) dwarf_ = DwarfLines::Open(*debug_file_);
+    if (!own_dwarf && debug_file_ != nullptr) dwarf_ = DwarfLines::Open(*debug_file_, options_.root);
     if (!own_dwarf) file_ = nullptr;
   }
-  // What is read is copied: a process with a thousand libraries must not cost us a thousand descriptors.
+  // The symbols are copied: nothing of the files is needed any more.
   if (dwarf_ == nullptr) file_ = nullptr, debug_file_ = nullptr;
+  // The part that is not there may come, and its place is not among the sources.
+  if (dwarf_ != nullptr && !dwarf_->is_complete()) sources_.clear();
+}
+
+std::vector<Frame> LibrarySymbols::Find(uint64_t address) {
+  auto known = std::lower_bound(known_.begin(), known_.end(), address,
+                                [](const NameOfAddress& name, uint64_t value) { return name.first < value; });
+  if (known != known_.end() && known->first == address) return known->second;
+  if (!has_read_tables_) ReadTables();
+  std::vector<Frame> frames = Look(address);
+  if (!sources_.empty()) found_.emplace_back(address, frames);
+  return frames;
+}
+
+std::string LibrarySymbols::soname() const {
+  const std::string_view name = FileNameOf(path_);
+  return name.substr(0, own_soname_.size()) == own_soname_ ? "" : own_soname_;
+}
+
+bool LibrarySymbols::StoreNames(SymbolCache* cache) {
+  if (found_.empty()) return false;
+  // A return address and one that is exact may ask for the same place.
+  auto before = [](const NameOfAddress& a, const NameOfAddress& b) { return a.first < b.first; };
+  auto same = [](const NameOfAddress& a, const NameOfAddress& b) { return a.first == b.first; };
+  std::sort(found_.begin(), found_.end(), before);
+  found_.erase(std::unique(found_.begin(), found_.end(), same), found_.end());
+  cache->Store({.build_id = build_id_, .sources = sources_, .soname = own_soname_, .names = std::move(found_)});
+  found_.clear();
+  return true;
 }
 
 std::string LibrarySymbols::PltName(uint64_t address) {
@@ -73,7 +138,7 @@ std::string LibrarySymbols::PltName(uint64_t address) {
   return plt_->Find(address);
 }
 
-std::vector<Frame> LibrarySymbols::Find(uint64_t address) {
+std::vector<Frame> LibrarySymbols::Look(uint64_t address) {
   std::vector<Frame> frames;
   SymbolHit hit = symbols_.Find(address);
   std::vector<SourceLevel> levels;

@@ -3,9 +3,8 @@
 //
 // Bytes, little-endian:
 //   a packed text (packed_text.h), which holds
-//     strings   varint count, then for each: varint length, bytes          (string 0 is "")
-//     frames    varint count, then for each raw frame: 8 bytes, varint n, and n times
-//               varint function, library, soname, file (string numbers), varint line, varint flags (SymbolFlags)
+//     strings   as in packed_frames.h
+//     frames    varint count, then for each raw frame: 8 bytes, and its frames as in packed_frames.h
 //     warnings  varint count, then string numbers: what the reader and the symbolizer had to say where the binaries
 //     were
 // Errors: ParseSymbolBlock refuses a block whose version, lengths or checksum do not fit; nothing of it is used then.
@@ -31,10 +30,6 @@ namespace cadastre {
 
 inline constexpr char kSymbolBlockMagic[8] = {'C', 'A', 'D', 'S', 'Y', 'M', 'B', 'L'};
 inline constexpr uint32_t kSymbolBlockVersion = 1;
-// A block is refused beyond this many bytes of text: half a million frames of 128 bytes each.
-inline constexpr uint64_t kMaxSymbolBytes = 64 << 20;
-
-enum SymbolFlags : uint32_t { kSymbolJava = 1, kSymbolInlined = 2, kSymbolResolved = 4 };
 
 struct SymbolBlock {
   std::vector<std::pair<uint64_t, std::vector<Frame>>> frames;

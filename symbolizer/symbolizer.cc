@@ -14,6 +14,7 @@
 #include "symbolizer/jit_symbols.h"
 #include "symbolizer/library_names.h"
 #include "symbolizer/library_symbols.h"
+#include "symbolizer/symbol_cache.h"
 
 namespace cadastre {
 namespace {
@@ -27,8 +28,11 @@ Frame Unresolved(std::string function) {
 }  // namespace
 
 struct Symbolizer::State {
+  State(const Profile& p, SymbolizerOptions o) : profile(&p), options(std::move(o)), cache(options.cache) {}
+
   const Profile* profile;
   SymbolizerOptions options;
+  SymbolCache cache;
   // Values on the heap: references must stay valid while the table grows.
   absl::flat_hash_map<uint64_t, std::unique_ptr<std::vector<Frame>>> resolved;
   absl::flat_hash_map<uint64_t, const std::vector<Frame>*> stored;
@@ -46,23 +50,28 @@ struct Symbolizer::State {
   std::vector<Frame> Name(uint64_t raw);
 };
 
-Symbolizer::Symbolizer(const Profile& profile, SymbolizerOptions options) : state_(std::make_unique<State>()) {
-  state_->profile = &profile;
-  state_->options = std::move(options);
+Symbolizer::Symbolizer(const Profile& profile, SymbolizerOptions options)
+    : state_(std::make_unique<State>(profile, std::move(options))) {
   std::string& root = state_->options.root;
   while (!root.empty() && root.back() == '/') root.pop_back();
   for (const auto& [raw, frames] : profile.stored_symbols) state_->stored[raw] = &frames;
   for (const auto& [index, name] : profile.java_names) state_->java_names[index] = &name;
 }
 
-Symbolizer::~Symbolizer() = default;
+Symbolizer::~Symbolizer() { StoreNames(); }
+
+void Symbolizer::StoreNames() {
+  bool any = false;
+  for (auto& [index, symbols] : state_->libraries) any |= symbols->StoreNames(&state_->cache);
+  if (any) state_->cache.Trim();
+}
 
 LibrarySymbols& Symbolizer::State::SymbolsOf(uint64_t index) {
   const Library& library = profile->libraries[index];
   auto [same, is_new] = library_of_file.try_emplace({library.path, library.build_id}, index);
   std::unique_ptr<LibrarySymbols>& symbols = libraries[same->second];
   if (symbols == nullptr) {
-    symbols = std::make_unique<LibrarySymbols>(library, options);
+    symbols = std::make_unique<LibrarySymbols>(library, options, &cache);
     if (!symbols->problem().empty()) warnings.push_back(symbols->problem());
   }
   return *symbols;

@@ -29,8 +29,9 @@ namespace cadastre {
 namespace {
 
 struct CheckCommand {
+  SymbolizerOptions symbols = DefaultSymbols();
   std::vector<std::string> profiles, writes;
-  std::string rules, root, max_unattributed, budgets, teams, baseline, max_growth, save, format = "text";
+  std::string rules, max_unattributed, budgets, teams, baseline, max_growth, save, format = "text";
   bool fail_on_unowned = false;
   uint64_t min_samples = kDefaultMinSamples;
   CLI::Option* min_samples_option = nullptr;
@@ -94,7 +95,7 @@ void DropGuesses(GrowthSnapshot* run) {
 }
 
 absl::Status Measure(const CheckCommand& command, const std::string& argument, Measurement* measurement) {
-  absl::StatusOr<std::unique_ptr<LoadedProfile>> loaded = LoadProfile(argument, command.rules, command.root);
+  absl::StatusOr<std::unique_ptr<LoadedProfile>> loaded = LoadProfile(argument, command.rules, command.symbols);
   if (!loaded.ok()) return loaded.status();
   LoadedProfile& input = **loaded;
   auto report_of = [&](Metric metric) {
@@ -312,7 +313,7 @@ void AddCheckCommand(CLI::App& app, Invocation* invocation) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   AddRulesOption(command, &options->rules);
   command->add_option("--teams", options->teams, "team,contact (default: teams.csv beside the rules)");
-  AddRootOption(command, &options->root);
+  AddSymbolOptions(command, &options->symbols);
   command->footer(
       "A gate fails where the estimate minus two standard errors is over its limit, and warns in between.\n"
       "Example: cadastre check pay.cad --rules owners.csv --max-unattributed 5 --budgets budgets.csv");

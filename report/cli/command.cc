@@ -23,15 +23,25 @@ int Fail(absl::string_view message) {
 
 int Fail(const absl::Status& status) { return Fail(status.message()); }
 
-int Print(const std::string& text) {
-  bool written = fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0;
-  if (written || errno == EPIPE) return kExitDone;
-  return Fail(absl::StrCat("cannot write the output: ", strerror(errno)));
+int PrintPieces(absl::FunctionRef<void(TextSink)> write) {
+  int error = 0;
+  write([&error](absl::string_view piece) {
+    if (error == 0 && fwrite(piece.data(), 1, piece.size(), stdout) != piece.size()) error = errno;
+  });
+  if (error == 0 && fflush(stdout) != 0) error = errno;
+  if (error == 0 || error == EPIPE) return kExitDone;
+  return Fail(absl::StrCat("cannot write the output: ", strerror(error)));
 }
 
+int Print(const std::string& text) {
+  return PrintPieces([&](TextSink sink) { sink(text); });
+}
+
+SymbolizerOptions DefaultSymbols() { return {.cache = DefaultSymbolCache()}; }
+
 absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& argument, const std::string& rules_flag,
-                                                           const std::string& root) {
-  if (absl::Status status = CheckRoot(root); !status.ok()) return status;
+                                                           const SymbolizerOptions& symbols) {
+  if (absl::Status status = CheckRoot(symbols.root); !status.ok()) return status;
   auto loaded = std::make_unique<LoadedProfile>();
   absl::StatusOr<ProfilePath> where = FindProfile(argument);
   if (!where.ok()) return where.status();
@@ -49,7 +59,7 @@ absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& ar
   absl::StatusOr<OwnerRules> rules = FindOwnerRules(rules_flag);
   if (!rules.ok()) return rules.status();
   loaded->rules = *std::move(rules);
-  loaded->symbolizer = std::make_unique<Symbolizer>(loaded->profile, SymbolizerOptions{.root = root});
+  loaded->symbolizer = std::make_unique<Symbolizer>(loaded->profile, symbols);
   loaded->attribution = std::make_unique<Attribution>(loaded->profile, loaded->rules, loaded->symbolizer.get());
   return loaded;
 }
@@ -58,8 +68,12 @@ void AddRulesOption(CLI::App* command, std::string* rules) {
   command->add_option("--rules", *rules, "owner rules (default: $CADASTRE_RULES, then ./owners.csv)");
 }
 
-void AddRootOption(CLI::App* command, std::string* root) {
-  command->add_option("--root", *root, "put before every library path, for a container: /proc/PID/root");
+void AddSymbolOptions(CLI::App* command, SymbolizerOptions* symbols) {
+  command->add_option("--root", symbols->root, "put before every library path, for a container: /proc/PID/root");
+  command->add_option_function<std::string>(
+      "--symbol-cache", [=](const std::string& place) { symbols->cache = SymbolCacheNamed(place); },
+      "directory of names found earlier, or off (default: $CADASTRE_SYMBOL_CACHE, then $XDG_CACHE_HOME/cadastre, then "
+      "~/.cache/cadastre)");
 }
 
 CLI::Option* AddMinSamplesOption(CLI::App* command, uint64_t* samples) {

@@ -19,10 +19,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "report/attribution.h"
+#include "report/json_writer.h"
 #include "report/profile_path.h"
 #include "report/rows.h"
 #include "symbolizer/owner_rules.h"
@@ -64,6 +66,9 @@ int Fail(absl::string_view message);
 // Writes to stdout and checks that all of it went out: a full disk behind a redirection is an error, a closed pipe is
 // not.
 int Print(const std::string& text);
+// The same for a text that comes in pieces. Example: return PrintPieces([&](TextSink sink) { WriteJson(report, sink);
+// });
+int PrintPieces(absl::FunctionRef<void(TextSink)> write);
 
 // A profile with everything that a report on it needs. Lives on the heap because its parts point at each other.
 struct LoadedProfile {
@@ -73,12 +78,14 @@ struct LoadedProfile {
   std::unique_ptr<Symbolizer> symbolizer;
   std::unique_ptr<Attribution> attribution;
 };
+// Names as a user who says nothing about them wants them: found here, kept in the cache.
+SymbolizerOptions DefaultSymbols();
 absl::StatusOr<std::unique_ptr<LoadedProfile>> LoadProfile(const std::string& argument, const std::string& rules_flag,
-                                                           const std::string& root = "");
+                                                           const SymbolizerOptions& symbols = DefaultSymbols());
 
 // Flags that several commands have, with the same words.
 void AddRulesOption(CLI::App* command, std::string* rules);
-void AddRootOption(CLI::App* command, std::string* root);
+void AddSymbolOptions(CLI::App* command, SymbolizerOptions* symbols);  // --root, --symbol-cache
 CLI::Option* AddMinSamplesOption(CLI::App* command, uint64_t* samples);
 
 // --root names a directory, or nothing.

@@ -14,7 +14,7 @@ namespace {
 
 struct DiffCommand {
   std::vector<std::string> snapshots;
-  GrowthInput input;
+  GrowthInput input{.symbols = DefaultSymbols()};
   std::string by = "module", format = "text", metric = "live", requests;
   std::optional<size_t> top;
 };
@@ -65,7 +65,7 @@ void AddDiffCommand(CLI::App& app, Invocation* invocation) {
       ->check(WholeNumber(0));
   command->add_option("--format", options->format, "text (default), json, csv or markdown")
       ->check(OneOf({"text", "json", "csv", "markdown"}));
-  AddRootOption(command, &options->input.root);
+  AddSymbolOptions(command, &options->input.symbols);
   command->footer("Example: cadastre diff pay.cad@10:20 pay.cad@11:20 pay.cad@last --by site");
   command->callback([=] { invocation->status = Diff(*options); });
 }

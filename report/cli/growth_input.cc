@@ -18,7 +18,7 @@ absl::StatusOr<GrowthSnapshot> LoadGrowth(const std::string& argument, const Gro
     snapshot.path = argument;
     return snapshot;
   }
-  absl::StatusOr<std::unique_ptr<LoadedProfile>> loaded = LoadProfile(argument, input.rules, input.root);
+  absl::StatusOr<std::unique_ptr<LoadedProfile>> loaded = LoadProfile(argument, input.rules, input.symbols);
   if (!loaded.ok()) return loaded.status();
   LoadedProfile& profile = **loaded;
   ReportOptions options;

@@ -11,11 +11,13 @@
 #include "absl/status/statusor.h"
 #include "report/growth.h"
 #include "report/rows.h"
+#include "symbolizer/symbolizer.h"
 
 namespace cadastre {
 
 struct GrowthInput {
-  std::string rules, root;  // flags
+  std::string rules;  // the flag
+  SymbolizerOptions symbols;
   Metric metric = Metric::kLive;
   uint64_t min_samples = kDefaultMinSamples;
   bool refuse_unusable = false;  // an error where a profile cannot be trusted; else a warning

@@ -79,7 +79,7 @@ std::string FlagNames(uint32_t flags) {
 class ProfileText {
  public:
   ProfileText(const Profile& profile, const PrintCommand& command)
-      : profile_(profile), command_(command), symbolizer_(profile, {}) {}
+      : profile_(profile), command_(command), symbolizer_(profile, DefaultSymbols()) {}
 
   std::string Text() {
     Header();

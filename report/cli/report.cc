@@ -26,7 +26,8 @@ std::vector<std::string> NamesOf(const Values& values, NameOf name_of) {
 }
 
 struct ReportCommand {
-  std::string profile, rules, older_than, root, since;
+  std::string profile, rules, older_than, since;
+  SymbolizerOptions symbols = DefaultSymbols();
   std::string by = "module", metric = "live", format = "text";
   std::optional<size_t> top;
   uint64_t min_samples = kDefaultMinSamples;
@@ -48,15 +49,16 @@ int PrintReport(const ReportCommand& command) {
     if (!options.older_than_s.has_value())
       return Fail(absl::StrCat("--older-than ", command.older_than, ": write 90s, 10m, 2h or 1d"));
   }
-  absl::StatusOr<std::unique_ptr<LoadedProfile>> loaded = LoadProfile(command.profile, command.rules, command.root);
+  absl::StatusOr<std::unique_ptr<LoadedProfile>> loaded = LoadProfile(command.profile, command.rules, command.symbols);
   if (!loaded.ok()) return Fail(loaded.status());
   LoadedProfile& input = **loaded;
   if (input.where.at_peak && command.metric_option->count() == 0) options.metric = Metric::kPeak;
   Report report = BuildReport(input.profile, input.rules, input.attribution.get(), input.symbolizer.get(), options);
+  input.symbolizer->StoreNames();  // earlier snapshots have most of their frames in common with this one
   if (options.metric == Metric::kLive || options.metric == Metric::kMapped) {
     // Few samples are a low level; losses and damage would look like growth.
     const GrowthInput past{.rules = command.rules,
-                           .root = command.root,
+                           .symbols = command.symbols,
                            .metric = options.metric,
                            .min_samples = 0,
                            .refuse_unusable = true};
@@ -70,7 +72,7 @@ int PrintReport(const ReportCommand& command) {
       memory.ok()) {
     report.rss = BuildLedger(*memory, {&input.profile, input.attribution.get()});
   }
-  if (command.format == "json") return Print(FormatJson(report, command.top));
+  if (command.format == "json") return PrintPieces([&](TextSink sink) { WriteJson(report, command.top, sink); });
   if (command.format == "csv") return Print(FormatCsv(report, command.top));
   if (command.format == "markdown") return Print(FormatMarkdown(report, command.top));
   TextOptions text;
@@ -101,7 +103,7 @@ void AddReportCommand(CLI::App& app, Invocation* invocation) {
   command->add_option("--format", options->format, "text (default), json, csv or markdown")
       ->check(OneOf({"text", "json", "csv", "markdown"}));
   AddMinSamplesOption(command, &options->min_samples);
-  AddRootOption(command, &options->root);
+  AddSymbolOptions(command, &options->symbols);
   command->footer("Example: cadastre report pay.cad --by site --metric allocated --top 5");
   command->callback([=] { invocation->status = PrintReport(*options); });
 }

@@ -15,7 +15,8 @@ namespace cadastre {
 namespace {
 
 struct RssCommand {
-  std::string process, rules, root, smaps, nmt;
+  std::string process, rules, smaps, nmt;
+  SymbolizerOptions symbols = DefaultSymbols();
   std::string format = "text";
   size_t top = 10;
   bool areas = false, threads = false;
@@ -51,7 +52,7 @@ struct RssInputs {
 
 absl::Status LoadInputs(const RssCommand& command, RssInputs* inputs) {
   const pid_t typed = TypedPid(command.process);
-  auto load = [&] { return LoadProfile(command.process, command.rules, command.root); };
+  auto load = [&] { return LoadProfile(command.process, command.rules, command.symbols); };
   absl::StatusOr<std::unique_ptr<LoadedProfile>> profile = load();
   // If it is recorded, what is wrong is to be told.
   const bool never_recorded = typed != 0 && ProcessExists(typed) && !FindProfile(command.process).ok();
@@ -129,7 +130,7 @@ void AddRssCommand(CLI::App& app, Invocation* invocation) {
   CLI::App* command = app.add_subcommand("rss", "the RSS ledger: rows that add up to Rss exactly");
   command->add_option("P", options->process, "PID (recorded or not), or a snapshot: P@LABEL")->required();
   AddRulesOption(command, &options->rules);
-  AddRootOption(command, &options->root);
+  AddSymbolOptions(command, &options->symbols);
   command->add_option("--top", options->top, "owners to print for each row (default 10; the other formats: all)")
       ->check(WholeNumber(0));
   command->add_option("--format", options->format, "text (default), json, csv or markdown")

@@ -8,15 +8,16 @@ namespace cadastre {
 namespace {
 
 struct SymbolizeCommand {
-  std::string profile, output, root;
+  std::string profile, output;
+  SymbolizerOptions symbols = DefaultSymbols();
 };
 
 int Symbolize(const SymbolizeCommand& command) {
-  if (absl::Status status = CheckRoot(command.root); !status.ok()) return Fail(status);
+  if (absl::Status status = CheckRoot(command.symbols.root); !status.ok()) return Fail(status);
   absl::StatusOr<ProfilePath> where = FindProfile(command.profile);
   if (!where.ok()) return Fail(where.status());
   if (!where->note.empty()) fprintf(stderr, "cadastre: %s\n", SafeText(where->note).c_str());
-  absl::Status status = WriteSymbolizedProfile(where->path, command.output, SymbolizerOptions{.root = command.root});
+  absl::Status status = WriteSymbolizedProfile(where->path, command.output, command.symbols);
   return status.ok() ? kExitDone : Fail(status);
 }
 
@@ -28,7 +29,7 @@ void AddSymbolizeCommand(CLI::App& app, Invocation* invocation) {
       app.add_subcommand("symbolize", "resolves every name, so that the profile can be reported on any machine");
   command->add_option("P", options->profile, "profile, PID, or one with @LABEL")->required();
   command->add_option("-o,--output", options->output, "the profile to write")->required();
-  command->add_option("--root", options->root, "put before every library path: /proc/1/root from a sidecar");
+  AddSymbolOptions(command, &options->symbols);
   command->footer("Example: cadastre symbolize pay.cad -o pay-named.cad");
   command->callback([=] { invocation->status = Symbolize(*options); });
 }

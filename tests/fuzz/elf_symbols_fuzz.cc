@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   symbols.AddMiniDebugInfo(*file);
   symbols.Sort(ranges);
   ElfPlt plt(*file);
-  std::unique_ptr<DwarfLines> dwarf = DwarfLines::Open(*file);
+  std::unique_ptr<DwarfLines> dwarf = DwarfLines::Open(*file, "");
   for (const AddressRange& range : ranges) {
     uint64_t step = std::max<uint64_t>(1, (range.end - range.begin) / 16);
     for (uint64_t i = 0, address = range.begin; i < 16 && address < range.end; i++, address += step) {

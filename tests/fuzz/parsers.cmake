@@ -20,6 +20,7 @@ endfunction()
 
 cadastre_fuzz(profile_reader 5000)
 cadastre_fuzz(symbol_block 10000)
+cadastre_fuzz(cached_names 10000)
 cadastre_fuzz(process_block 10000)
 cadastre_fuzz(owner_rules 20000)
 cadastre_fuzz(demangle 2000)

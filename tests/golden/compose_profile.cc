@@ -108,9 +108,13 @@ class Composer {
       if (frame == "cut") {
         flags = format::kSiteTruncatedUnknownPc;
       } else if (frame.rfind("java:", 0) == 0) {
-        size_t colon = frame.find(':', 5);
-        frames.push_back(builder_.JavaFrame(frame.substr(5, colon == std::string::npos ? colon : colon - 5),
-                                            colon == std::string::npos ? 0 : atoi(frame.c_str() + colon + 1)));
+        uint64_t& raw = java_frames_[frame];  // the target stores each name once, too
+        if (raw == 0) {
+          size_t colon = frame.find(':', 5);
+          raw = builder_.JavaFrame(frame.substr(5, colon == std::string::npos ? colon : colon - 5),
+                                   colon == std::string::npos ? 0 : atoi(frame.c_str() + colon + 1));
+        }
+        frames.push_back(raw);
       } else if (plus != std::string::npos) {
         frames.push_back(format::MakeLibraryFrame(format::kFrameReturn, libraries_.at(frame.substr(0, plus)),
                                                   strtoull(frame.c_str() + plus + 1, nullptr, 16)));
@@ -151,6 +155,7 @@ class Composer {
   ProfileBuilder builder_;
   ProcessMemory memory_;
   std::map<std::string, uint32_t> libraries_, threads_, sites_;
+  std::map<std::string, uint64_t> java_frames_;
   std::string labels_;
   uint64_t next_address_ = 0x7f0000000000, uptime_s_ = 100;
 };

@@ -18,6 +18,8 @@ SKIP = 77  # ctest's SKIP_RETURN_CODE
 
 Outcome = collections.namedtuple("Outcome", "status stdout stderr pid")
 
+os.environ.setdefault("CADASTRE_SYMBOL_CACHE", "off")  # of tests that hand on what they have; nothing goes into the user's home
+
 
 def scratch_directory(prefix):
     """A new directory on tmpfs where there is one: that is where profiles live by default."""
@@ -63,9 +65,9 @@ def test_arguments(*names, more=None):
 
 
 def clean_environment():
-    """Ours without what would make the bare run differ from itself or from the preloaded one."""
+    """Ours without what would make the bare run differ from itself or from the preloaded one, and no cache in the user's home."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "CADASTRE_"))}
-    kept.update({"LC_ALL": "C.UTF-8", "TZ": "UTC"})
+    kept.update({"LC_ALL": "C.UTF-8", "TZ": "UTC", "CADASTRE_SYMBOL_CACHE": "off"})
     return kept
 
 

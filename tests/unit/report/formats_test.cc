@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "report/format.h"
 #include "tests/unit/report/report_fixture.h"
@@ -13,6 +14,12 @@ namespace cadastre {
 namespace {
 
 using nlohmann::json;
+
+json JsonOf(const Report& report, std::optional<size_t> top = std::nullopt) {
+  std::string text;
+  WriteJson(report, top, [&](absl::string_view piece) { absl::StrAppend(&text, piece); });
+  return json::parse(text);
+}
 
 constexpr char kRules[] =
     "billing::,billing,payments\n"
@@ -51,7 +58,7 @@ TEST_CASE("The JSON has every published key, also where nothing is known", "[for
   for (bool full : {true, false}) {
     ReportFixture fixture(kRules);
     if (full) Fill(&fixture);
-    json report = json::parse(FormatJson(fixture.Build(), std::nullopt));
+    json report = JsonOf(fixture.Build());
     CHECK(report["schema"] == "cadastre.report/1");
     RequireKeys(report, {"profile", "totals", "unattributed", "modules", "teams", "sites", "losses", "warnings"});
     RequireKeys(report["profile"], {"path", "pid", "exe", "command", "started", "duration_s", "interval_bytes",
@@ -84,7 +91,7 @@ TEST_CASE("The JSON has every published key, also where nothing is known", "[for
 TEST_CASE("In the JSON modules and unattributed add up to the total exactly", "[formats]") {
   ReportFixture fixture(kRules);
   Fill(&fixture);
-  json report = json::parse(FormatJson(fixture.Build(), 1));  // --top limits the sites, never what adds up
+  json report = JsonOf(fixture.Build(), 1);  // --top limits the sites, never what adds up
   uint64_t sum = report["unattributed"]["live_bytes"];
   double share = report["unattributed"]["share_pct"];
   for (const json& module : report["modules"]) {
@@ -109,7 +116,7 @@ TEST_CASE("Broken bytes in names do not break the JSON", "[formats]") {
   fixture.profile.labels = "a\"b:\xff\nversion:2";
   fixture.profile.command = {"x\n", "\xed\xa0\x80"};
   Fill(&fixture);
-  json report = json::parse(FormatJson(fixture.Build(), std::nullopt));
+  json report = JsonOf(fixture.Build());
   CHECK(report["profile"]["labels"]["version"] == "2");
   CHECK(report["profile"]["command"][0] == "x\n");
 }
@@ -319,7 +326,7 @@ TEST_CASE("Every grouping by every metric has columns that are what they say, in
       }
       CHECK(bars.size() == 1);
 
-      json document = json::parse(FormatJson(report, std::nullopt));
+      json document = JsonOf(report);
       CHECK(document["metric"] == MetricName(report.options.metric));
       for (const char* rows_of : {"modules", "sites", "teams", "libraries", "threads"}) {
         uint64_t count = 0;
@@ -343,7 +350,7 @@ TEST_CASE("An interval that changed and a pause are shown", "[formats]") {
   std::string text = FormatText(report, {});
   CHECK(text.find("64 KiB (512 KiB at first), 421 samples") != std::string::npos);
   CHECK(text.find("paused since 00:20:00 UTC (32 min)") != std::string::npos);
-  json profile = json::parse(FormatJson(report, std::nullopt))["profile"];
+  json profile = JsonOf(report)["profile"];
   CHECK(profile["interval_bytes"] == 512 * 1024);
   CHECK(profile["current_interval_bytes"] == 64 * 1024);
   CHECK(profile["paused"] == true);
@@ -354,6 +361,26 @@ TEST_CASE("Markdown cells cannot break the table", "[formats]") {
   Fill(&fixture);
   std::string markdown = FormatMarkdown(fixture.Build(), std::nullopt);
   CHECK(markdown.find("| a\\|b | &lt;team> | ") != std::string::npos);
+}
+
+TEST_CASE("A long report in JSON comes in pieces, and no site is held with all others", "[formats]") {
+  ReportFixture fixture;
+  for (int i = 0; i < 2000; i++) {
+    std::vector<std::string> frames(20, kLibc);
+    frames.push_back("f" + std::to_string(i) + "@/opt/app");
+    fixture.AddLive(fixture.AddSite(frames), 4096, 526'000);
+  }
+  const Report report = fixture.Build();
+  size_t pieces = 0, bytes = 0, longest = 0;
+  WriteJson(report, std::nullopt, [&](absl::string_view piece) {
+    pieces++;
+    bytes += piece.size();
+    longest = std::max(longest, piece.size());
+  });
+  CHECK(bytes > 2'000'000);
+  CHECK(longest < 300 << 10);
+  CHECK(pieces >= bytes / longest);
+  CHECK(JsonOf(report)["sites"].size() == 2000);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "interposer/profile_format.h"
 #include "symbolizer/elf_file.h"
 #include "symbolizer/library_names.h"
@@ -62,6 +63,11 @@ Profile ProfileWith(const std::string& path, const std::string& build_id) {
   profile.libraries[1].path = path;
   profile.libraries[1].build_id = build_id;
   return profile;
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
 }
 
 std::string BuildId(const std::string& path) { return ElfFile::Open(path)->build_id(); }
@@ -142,6 +148,18 @@ TEST_CASE("A debug file with the wrong checksum is not used", "[symbolizer]") {
   std::vector<Frame> frames = Ask(GOLDEN_FORMS "/wrong_crc/libgolden.so", Return(Golden().Captured("GoldenInlined")));
   REQUIRE(frames.size() == 1);
   CHECK(frames[0].file.empty());
+}
+
+TEST_CASE("A debug file found by its link is known by its build id, and no other one is", "[symbolizer]") {
+  uint64_t raw = Return(Golden().Captured("GoldenInlined"));
+  CheckInlineChain(Ask(GOLDEN_FORMS "/same_id/libgolden.so", raw));
+  TemporaryDirectory directory;
+  std::filesystem::copy(GOLDEN_FORMS "/same_id/libgolden.so", directory / "libgolden.so");
+  std::string debug = ReadFile(GOLDEN_FORMS "/same_id/golden.debug");
+  const std::string id = absl::HexStringToBytes(BuildId(GOLDEN_FULL));
+  debug[debug.find(id)] ^= 1;
+  std::ofstream(directory / "golden.debug", std::ios::binary) << debug;
+  CHECK(Ask(directory / "libgolden.so", raw)[0].file.empty());
 }
 
 TEST_CASE("A stripped library has the names of its dynamic symbols and offsets for the rest", "[symbolizer]") {
@@ -257,8 +275,7 @@ TEST_CASE("Names stored in the profile are preferred", "[symbolizer]") {
 
 TEST_CASE("Damaged libraries cost names and nothing else", "[symbolizer]") {
   TemporaryDirectory directory;
-  std::ifstream file(GOLDEN_FULL, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string bytes = ReadFile(GOLDEN_FULL);
   std::string id = BuildId(GOLDEN_FULL);
   uint64_t raw = Return(Golden().Captured("GoldenInlined"));
   std::string path = directory / "libgolden.so";
