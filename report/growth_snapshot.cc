@@ -29,7 +29,7 @@ class Taker {
       const Estimate estimate = EstimateOf(row.tally, snapshot_->metric);
       if (!(estimate.value > 0)) continue;
       const std::vector<const Frame*> frames = report_.FramesOf(row);
-      std::string identity = SiteIdentity(frames, row.owner_frame);
+      std::string identity = identities_.Of(frames, row.owner_frame);
       const std::string module = row.unattributed ? kUnattributedModule : row.module;
       auto [place, inserted] =
           numbers_.try_emplace({module, row.team, identity}, static_cast<uint32_t>(snapshot_->sites.size()));
@@ -76,6 +76,7 @@ class Taker {
   const Report& report_;
   const Profile& profile_;
   GrowthSnapshot* snapshot_;
+  SiteIdentities identities_;
   // Module, team, identity → site; site of the profile, owner → site.
   absl::flat_hash_map<std::tuple<std::string, std::string, std::string>, uint32_t> numbers_;
   absl::flat_hash_map<std::tuple<uint32_t, std::string, std::string>, uint32_t> by_row_;

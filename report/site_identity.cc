@@ -138,16 +138,27 @@ std::string StableHash(absl::string_view text) {
   return absl::StrFormat("%016x", hash);
 }
 
-std::string SiteIdentity(const std::vector<const Frame*>& frames, int owner_frame) {
+const std::string& SiteIdentities::NameOf(const Frame* frame) {
+  std::string& name = names_[frame];
+  if (name.empty()) name = FrameName(*frame);
+  return name;
+}
+
+std::string SiteIdentities::Of(const std::vector<const Frame*>& frames, int owner_frame) {
   const size_t end = owner_frame >= 0 ? std::min(frames.size(), static_cast<size_t>(owner_frame) + 1) : frames.size();
-  std::string text, last;
+  std::string text;
+  const std::string* last = nullptr;
   for (size_t i = 0; i < end; i++) {
-    std::string name = FrameName(*frames[i]);
-    if (name == last) continue;
+    const std::string& name = NameOf(frames[i]);
+    if (last != nullptr && name == *last) continue;
     absl::StrAppend(&text, name, "\n");
-    last = std::move(name);
+    last = &name;
   }
   return StableHash(text);
+}
+
+std::string SiteIdentity(const std::vector<const Frame*>& frames, int owner_frame) {
+  return SiteIdentities().Of(frames, owner_frame);
 }
 
 }  // namespace cadastre

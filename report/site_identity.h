@@ -5,7 +5,7 @@
 // ("Shop$$Lambda/0x00007f.run", "lambda$add$3"), of generated classes (CGLIB, ByteBuddy, Hibernate, Mockito,
 // "$Proxy17", "GeneratedMethodAccessor12"), compilers' clones ("f.part.0", "f [clone .cold]"), hashes of Rust and
 // numbers of C++ lambdas. A frame without a name is its library's stem and offset, which a rebuild changes. A function
-// that calls itself counts once. Errors: none. Thread-safety: pure.
+// that calls itself counts once. Errors: none. Thread-safety: functions are pure.
 //
 // Example: StableName("com.acme.Shop$$EnhancerBySpringCGLIB$$1f2e3d.add") == "com.acme.Shop$$CGLIB.add"
 #ifndef CADASTRE_REPORT_SITE_IDENTITY_H_
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/node_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "symbolizer/profile.h"
 
@@ -24,6 +25,17 @@ std::string StableName(absl::string_view function);
 // 16 hex digits. From the leaf to the frame that owns the site, which tells the site apart; to the root where
 // `owner_frame` is -1. What called the owner may change with any build.
 std::string SiteIdentity(const std::vector<const Frame*>& frames, int owner_frame);
+
+// The same for many sites, most of whose frames are those of others: each name is made once. Not thread-safe; frames
+// must live as long as this.
+class SiteIdentities {
+ public:
+  std::string Of(const std::vector<const Frame*>& frames, int owner_frame);
+
+ private:
+  const std::string& NameOf(const Frame* frame);
+  absl::node_hash_map<const Frame*, std::string> names_;
+};
 
 // The same for any text: FNV-1a of 64 bits, the same on every machine.
 std::string StableHash(absl::string_view text);
