@@ -129,6 +129,8 @@ bool ServedByGlibc(const LedgerInputs& inputs) {
 
 void AdviseOnArenas(const ProcessMemory& memory, const LedgerInputs& inputs, bool jvm, Ledger* ledger) {
   if (!ServedByGlibc(inputs)) return;
+  // What nobody recorded looks like what the allocator keeps.
+  if (inputs.profile->pauses.now || inputs.profile->pauses.finished > 0) return;
   const LedgerRow retention = ledger->Sum(LedgerKind::kRetention);
   const int64_t live = ResidentOf(*ledger, LedgerKind::kLiveMalloc);
   // Twice the error, so that it is not noise that somebody acts on.

@@ -42,7 +42,8 @@ std::string PausedSince(const Profile& profile) {
 
 // What pauses took away: one line for the one that lasts, one for those that are over.
 void AddPauseWarnings(const Profile& profile, std::vector<std::string>* warnings) {
-  constexpr char kLost[] = ": what was allocated then has no owner and is not counted";
+  constexpr char kLost[] =
+      ": what was allocated then has no owner and is not counted; in RSS it is part of the retention";
   const Pauses& pauses = profile.pauses;
   auto length = [](uint64_t nanoseconds) { return FormatDuration(static_cast<double>(nanoseconds) / 1e9); };
   if (pauses.finished == 1) {
@@ -62,7 +63,7 @@ void AddPauseWarnings(const Profile& profile, std::vector<std::string>* warnings
     absl::StrAppend(&line, " (", length(end - pauses.since_realtime_ns), ")");
   if (lasts) {
     absl::StrAppend(&line, ": what is allocated before `cadastre resume ", profile.pid,
-                    "` has no owner and is not counted");
+                    "` has no owner and is not counted; in RSS it is part of the retention");
   } else {
     absl::StrAppend(&line, kLost);
   }
