@@ -93,7 +93,8 @@ TEST_CASE("Paused time is told, while it lasts and after", "[trust]") {
   CHECK(JudgeProfile(profile, 200).reason == "unusable: 0 samples in 312 s; paused since 00:00:12 UTC");
   profile.end = EndState::kExit;
   CHECK(JudgeProfile(profile, 200).warnings[0] ==
-        "recording was paused since 00:00:12 UTC (300 s): what was allocated then has no owner and is not counted");
+        "recording was paused since 00:00:12 UTC (300 s): what was allocated then has no owner and is not counted; in "
+        "RSS it is part of the retention");
 
   profile = GoodProfile();
   profile.pauses.finished = 1;
