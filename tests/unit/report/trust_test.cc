@@ -88,7 +88,7 @@ TEST_CASE("Paused time is told, while it lasts and after", "[trust]") {
   REQUIRE(trust.warnings.size() == 1);
   CHECK(trust.warnings[0] ==
         "recording is paused since 00:00:12 UTC (300 s): what is allocated before `cadastre resume 4242` has no owner "
-        "and is not counted");
+        "and is not counted; in RSS it is part of the retention");
   profile.recorded_samples = 0;
   CHECK(JudgeProfile(profile, 200).reason == "unusable: 0 samples in 312 s; paused since 00:00:12 UTC");
   profile.end = EndState::kExit;
@@ -108,7 +108,7 @@ TEST_CASE("Paused time is told, while it lasts and after", "[trust]") {
   profile.pauses.finished_ns = 20'000'000'000;
   CHECK(JudgeProfile(profile, 200).warnings[0] ==
         "recording was paused 3 times between 00:00:00 UTC and 00:01:00 UTC, 20 s in all: what was allocated then has "
-        "no owner and is not counted");
+        "no owner and is not counted; in RSS it is part of the retention");
 }
 
 TEST_CASE("An interval that changed is told with both values", "[trust]") {
