@@ -103,7 +103,7 @@ TEST_CASE("Paused time is told, while it lasts and after", "[trust]") {
   profile.pauses.finished_ns = 60'000'000'000;
   CHECK(JudgeProfile(profile, 200).warnings[0] ==
         "recording was paused from 00:00:00 UTC to 00:01:00 UTC (60 s): what was allocated then has no owner and is "
-        "not counted");
+        "not counted; in RSS it is part of the retention");
   profile.pauses.finished = 3;
   profile.pauses.finished_ns = 20'000'000'000;
   CHECK(JudgeProfile(profile, 200).warnings[0] ==
