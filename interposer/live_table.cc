@@ -78,6 +78,12 @@ bool TakeFree(uint64_t* free_head, uint32_t* slot) {
   return false;
 }
 
+void PrefetchSlot(uint32_t slot) {
+  __builtin_prefetch(&next_free[slot], 1);
+  __builtin_prefetch(&g_profile.live[slot], 1);
+  __builtin_prefetch(reinterpret_cast<const char*>(&g_profile.live[slot + 1]) - 1, 1);  // it may lie in two lines
+}
+
 bool TakeSlot(uint32_t shard, uint32_t* slot) {
   for (uint32_t i = 0; i < kLiveShards; i++) {
     if (TakeFree(&shards[(shard + i) % kLiveShards].free_head, slot)) return true;
@@ -209,6 +215,7 @@ bool RemoveInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t wan
       if (__atomic_load_n(&bucket->address[i], __ATOMIC_ACQUIRE) != address) continue;
       uint32_t found = __atomic_load_n(&bucket->slot[i], __ATOMIC_ACQUIRE);
       if (wanted != kAnySlot && found != wanted) continue;
+      PrefetchSlot(found);
       // A free and a thread that thins may race here, and two frees of a broken program; one of them wins.
       if (!__atomic_compare_exchange_n(&bucket->address[i], &expected, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         continue;
@@ -238,6 +245,18 @@ bool LiveTableInit(uint32_t slots) {
     level_count++;
   }
   return level_count > 0;
+}
+
+void LivePrefetch(uint64_t address) {
+  const uint64_t place = PlaceOf(address);
+  __builtin_prefetch(PlaceCounter(place), 1);
+  const uint32_t used = __atomic_load_n(&levels_used, __ATOMIC_RELAXED);
+  if (used > 0) __builtin_prefetch(BucketAt(used - 1, HomeOf(place), 0), 1);
+}
+
+void LivePrefetchSlot(uint32_t shard) {
+  const auto top = static_cast<uint32_t>(__atomic_load_n(&shards[shard % kLiveShards].free_head, __ATOMIC_RELAXED));
+  if (top != 0) PrefetchSlot(top - 1);
 }
 
 namespace {

@@ -36,6 +36,11 @@ bool LiveTableInit(uint32_t slots);
 // fro: a thread takes and gives by its own one, any number modulo kLiveShards, and takes from others what it lacks.
 inline constexpr uint32_t kLiveShards = 16;
 
+// What LiveInsert and LiveRemove of this address will touch, and the slot that the next LiveInsert of this shard will
+// take, on their way into the cache: they lie far apart, and a caller has other things to do first. Nothing is read.
+void LivePrefetch(uint64_t address);
+void LivePrefetchSlot(uint32_t shard);
+
 // False: no slot or no index room left (the caller counts the loss). An old record at the same address (its free was
 // not seen) is replaced: *replaced is filled and true is in *had_old.
 bool LiveInsert(const LiveSampleData& sample, uint32_t shard, bool* had_old, LiveSampleData* replaced);

@@ -98,6 +98,8 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
   const uint64_t now = SessionSampleTime();
   ThreadRecordKeep(thread, now);
   BufferPrepare(thread);
+  LivePrefetch(reinterpret_cast<uint64_t>(pointer));
+  LivePrefetchSlot(thread->buffer);
   const uint32_t site = CaptureSite(thread, registers, format::kSiteMalloc);
   SiteNoteThread(site, thread->thread);
   LiveSampleData sample = {
@@ -202,6 +204,7 @@ uint32_t RecordThreadCreation(const EntryRegisters& registers) {
 }
 
 bool RecordFree(void* pointer, LiveSampleData* removed) {
+  LivePrefetch(reinterpret_cast<uint64_t>(pointer));
   ThreadState* thread = CurrentThreadState();
   if (!SessionFileIsWhole(thread != nullptr ? &thread->until_look : nullptr)) return false;
   if (!LiveRemove(reinterpret_cast<uint64_t>(pointer), BufferOf(thread), removed)) return false;
