@@ -160,6 +160,10 @@ TEST_CASE("Processes that were not recorded are counted by name", "[saved_profil
   CHECK(NotRecordedText(seen, {{10, "java"}}) == "3 processes not recorded: sleep (2), sh");
   CHECK(NotRecordedText({{10, 1, "sh"}}, {}) == "1 process not recorded: sh");
   CHECK(NotRecordedText({{10, 1, "sh"}}, {{10, "sh"}}) == "");
+  // Cut to the kernel's 15 characters, where the first thread has ended.
+  CHECK(NotRecordedText({{10, 1, "a-service-of-me"}}, {{10, "a-service-of-mercury"}}) == "");
+  CHECK(NotRecordedText({{10, 1, "a-service"}}, {{10, "a-service-of-mercury"}}) != "");
+  CHECK(NotRecordedText({{11, 1, "a-service-of-me"}}, {{10, "a-service-of-mercury"}}) != "");
 }
 
 TEST_CASE("A child is seen while it lives, and its program by name", "[saved_profiles]") {
