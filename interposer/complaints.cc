@@ -45,18 +45,11 @@ bool ParentHasComplained(const Options& options, const char* options_text) {
   return false;
 }
 
-}  // namespace
-
-void Complain(const char* what, const char* item, size_t length) {
-  if (complaint_count < sizeof(complaints) / sizeof(complaints[0]))
-    complaints[complaint_count++] = {what, item, length};
-}
-
+// One line, "cadastre: WHAT: ITEM". Only while file descriptor 2 is what it was when the process began: later it may be
+// a file of the program's.
 void SayOnStandardError(const ProcessFacts& facts, const char* what, const char* item, size_t item_length) {
   if (!StandardErrorIsUnchanged(facts)) return;
   static char line[PATH_MAX + 256];
-  static uint32_t busy;
-  if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
   size_t used = 0;
   auto add = [&](const char* text, size_t length) {
     for (size_t i = 0; i < length && used + 2 < sizeof(line); i++) line[used++] = text[i] == '\n' ? ' ' : text[i];
@@ -67,7 +60,13 @@ void SayOnStandardError(const ProcessFacts& facts, const char* what, const char*
   add(item, item_length);
   line[used++] = '\n';
   RawSyscall(SYS_write, 2, reinterpret_cast<long>(line), static_cast<long>(used));
-  __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+void Complain(const char* what, const char* item, size_t length) {
+  if (complaint_count < sizeof(complaints) / sizeof(complaints[0]))
+    complaints[complaint_count++] = {what, item, length};
 }
 
 void SayComplaints(const ProcessFacts& facts, const Options& options, const char* options_text) {

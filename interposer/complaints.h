@@ -1,7 +1,6 @@
 // What a process says about its own CADASTRE_OPTIONS, on standard error.
 //
-// Thread- and signal-safety: Complain and SayComplaints from the constructor alone; SayOnStandardError from anywhere,
-// and where two threads speak at once one of them is not heard. No allocation, no stdio. Errors: none.
+// Thread- and signal-safety: from the constructor alone. No allocation, no stdio. Errors: none.
 #ifndef CADASTRE_INTERPOSER_COMPLAINTS_H_
 #define CADASTRE_INTERPOSER_COMPLAINTS_H_
 
@@ -18,10 +17,6 @@ void Complain(const char* what, const char* item, size_t length);
 
 // Nothing where the parent has said the same.
 void SayComplaints(const ProcessFacts& facts, const Options& options, const char* options_text);
-
-// One line, "cadastre: WHAT: ITEM". Only while file descriptor 2 is what it was when the process began: later it may be
-// a file of the program's.
-void SayOnStandardError(const ProcessFacts& facts, const char* what, const char* item, size_t item_length);
 
 }  // namespace cadastre
 

@@ -334,7 +334,8 @@ void ProfileDetach() {
 }
 
 void ProfileGrowAndStop(uint64_t bytes_each) {
-  for (const format::Region& region : g_profile.header->regions) {
+  for (const format::Region region : g_profile.header->regions) {  // a copy: others may write to the file
+    if (region.offset > mapped_bytes || region.bytes > mapped_bytes - region.offset) continue;
     uint64_t begin = region.offset;
     const uint64_t end = region.offset + region.bytes;
     while (begin < end && !all_present &&

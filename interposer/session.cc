@@ -52,7 +52,6 @@ const char* options_text;
 uint64_t thread_count;
 uint64_t random_base;
 uint64_t interval_now;
-uint64_t looked_at_ns;
 uint64_t double_at;  // live slots in use at which the interval doubles next
 constexpr uint64_t kPassUnderWay = ~0ull;
 constexpr uint64_t kLargestInterval = 1ull << 50;
@@ -202,21 +201,27 @@ bool OpenTables() {
          MappingMapInit(g_profile.mapping_capacity) && RecorderInit(g_profile.buffer_capacity);
 }
 
-// SessionFileIsWhole says when. Of two threads that ask at once both may look.
-bool LookIsDue(uint8_t* until_look) {
-  constexpr uint64_t kLookEveryNs = 20'000;
-  constexpr uint8_t kRecordsUnlooked = 63;
-  const bool by_count = until_look != nullptr;
-  if (by_count && !SessionSamplesAreFrequent()) return true;
-  const uint64_t now = by_count ? MonotonicNowRoughly() : MonotonicNow();
-  const uint64_t ago = now - __atomic_load_n(&looked_at_ns, __ATOMIC_RELAXED);
-  if (by_count && ago == 0 && *until_look != 0) {
+// At most once in 20 us, whoever asks; of two threads that ask at once both may be told so.
+bool LookIsDueInTime() {
+  constexpr uint64_t kEveryNs = 20'000;
+  static uint64_t looked_ns;
+  const uint64_t now = MonotonicNow();
+  if (now - __atomic_load_n(&looked_ns, __ATOMIC_RELAXED) < kEveryNs) return false;
+  __atomic_store_n(&looked_ns, now, __ATOMIC_RELAXED);
+  return true;
+}
+
+// At every 64th record of the thread, and in each tick of the kernel.
+bool LookIsDueAmongMany(uint8_t* until_look) {
+  constexpr uint8_t kUnlooked = 63;
+  static uint64_t looked_in_tick;
+  const uint64_t tick = MonotonicNowRoughly();
+  if (*until_look != 0 && tick == __atomic_load_n(&looked_in_tick, __ATOMIC_RELAXED)) {
     (*until_look)--;
     return false;
   }
-  if (!by_count && ago < kLookEveryNs) return false;
-  if (by_count) *until_look = kRecordsUnlooked;
-  __atomic_store_n(&looked_at_ns, now, __ATOMIC_RELAXED);
+  *until_look = kUnlooked;
+  __atomic_store_n(&looked_in_tick, tick, __ATOMIC_RELAXED);
   return true;
 }
 
@@ -292,7 +297,11 @@ bool SessionIsRecording() {
 
 bool SessionFileIsWhole(uint8_t* until_look) {
   if (!SessionIsRecording()) return false;
-  if (IsSandboxed() || !LookIsDue(until_look) || ProfileIsWhole()) return true;
+  if (IsSandboxed()) return true;
+  const bool is_due = until_look == nullptr          ? LookIsDueInTime()
+                      : !SessionSamplesAreFrequent() ? true
+                                                     : LookIsDueAmongMany(until_look);
+  if (!is_due || ProfileIsWhole()) return true;
   SetState(SessionState::kOff);
   ProfileDetach();
   return false;

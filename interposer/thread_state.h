@@ -93,7 +93,8 @@ enum GuardValue : uint8_t {
 //
 // A handler may also leave the recorder for good, by siglongjmp. So the mark remembers where on the stack the guard
 // lies; it is abandoned when this one lies at the same place or nearer to the root, or when the guard's words have been
-// overwritten. Only on the thread's own stack: on an alternate one nothing can be said, and the mark holds.
+// overwritten. Only on the thread's own stack: on an alternate one, which may be an array in a frame near the root,
+// nothing can be said, and the mark holds.
 class ReentryGuard {
  public:
   explicit ReentryGuard(ThreadState* state, GuardValue value = kGuardRecording) : state_(state) {
@@ -119,13 +120,8 @@ class ReentryGuard {
  private:
   static constexpr uint64_t kMark = 0xc0ffee5eed5afe1dull;
 
-  __attribute__((noinline, no_sanitize("address", "thread"))) bool IsAbandoned() const {
-    const auto here = reinterpret_cast<uint64_t>(this);
-    const StackBounds& stack = state_->thread_stack;
-    const uint64_t at = state_->guard_at;
-    if (here < stack.low || here >= stack.high || at < stack.low || at >= stack.high) return false;
-    return here >= at || reinterpret_cast<const volatile ReentryGuard*>(at)->mark_ != kMark;
-  }
+  // In thread_state.cc.
+  bool IsAbandoned() const;
 
   ThreadState* state_;
   uint64_t mark_ = 0;

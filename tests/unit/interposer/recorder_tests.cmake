@@ -5,7 +5,7 @@ foreach(name bootstrap_arena elf_lookup live_table live_thinning mapping_map opt
 endforeach()
 add_library(cadastre_recorder_parts STATIC ${recorder_sources})
 target_compile_options(cadastre_recorder_parts PRIVATE -fno-exceptions -fno-rtti ${CADASTRE_SANITIZE_FLAGS})
-foreach(name sampler_statistics_test options_test live_table_test live_thinning_test mapping_map_test thread_table_test)
+foreach(name sampler_statistics_test options_test live_table_test live_thinning_test mapping_map_test reentry_guard_test thread_table_test)
   add_executable(${name} ${name}.cc)
   target_compile_options(${name} PRIVATE ${CADASTRE_SANITIZE_FLAGS})
   target_link_options(${name} PRIVATE ${CADASTRE_SANITIZE_FLAGS})

@@ -25,6 +25,15 @@ inline MemoryArea Area(uint64_t start, uint64_t end, const char* name, uint64_t 
   return area;
 }
 
+// Code of a library.
+inline MemoryArea Text(uint64_t start, uint64_t end, const char* path, uint64_t rss_bytes) {
+  MemoryArea area = Area(start, end, path, rss_bytes);
+  area.anonymous_bytes = 0;
+  area.executable = true;
+  area.writable = false;
+  return area;
+}
+
 inline MemoryArea Resident(ProcessMemory* memory, uint64_t start, uint64_t end, std::vector<MemoryRange> pages) {
   MemoryArea area = Area(start, end, "", 0);
   area.pages_known = true;

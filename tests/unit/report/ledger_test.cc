@@ -10,10 +10,7 @@ namespace {
 
 TEST_CASE("A process that was not recorded has the rows that names give", "[ledger]") {
   ProcessMemory memory;
-  MemoryArea text = Area(0x1000, 0x3000, "/opt/app/server", kPage);
-  text.writable = false;
-  text.executable = true;
-  text.anonymous_bytes = 0;
+  MemoryArea text = Text(0x1000, 0x3000, "/opt/app/server", kPage);
   memory.areas = {text,
                   Area(0x3000, 0x4000, "/opt/app/server", kPage),
                   Area(0x4000, 0x6000, "", 2 * kPage),  // .bss follows its file
@@ -108,10 +105,7 @@ TEST_CASE("A library that a rule owns is its module's, another is known by its f
   ProcessMemory memory;
   for (const char* path : {"/opt/app/libbilling.so.1", "/usr/lib/libc.so.6"}) {
     const uint64_t start = 0x100000 * (1 + memory.areas.size());
-    MemoryArea text = Area(start, start + 4 * kPage, path, 3 * kPage);
-    text.executable = true;
-    text.writable = false;
-    text.anonymous_bytes = 0;
+    MemoryArea text = Text(start, start + 4 * kPage, path, 3 * kPage);
     memory.areas.push_back(text);
     memory.areas.push_back(Area(start + 4 * kPage, start + 6 * kPage, path, 2 * kPage));
   }
@@ -133,10 +127,7 @@ TEST_CASE("A library that a rule owns is its module's, another is known by its f
 TEST_CASE("Anonymous memory above a library is the library's as far as its segments go", "[ledger]") {
   ProcessMemory memory;
   for (uint64_t start : {0x100000ull, 0x200000ull, 0x300000ull}) {
-    MemoryArea text = Area(start, start + 2 * kPage, start == 0x300000 ? "/lib/c.so" : "/lib/a.so", kPage);
-    text.anonymous_bytes = 0;
-    text.executable = true;
-    text.writable = false;
+    MemoryArea text = Text(start, start + 2 * kPage, start == 0x300000 ? "/lib/c.so" : "/lib/a.so", kPage);
     memory.areas.push_back(text);
     memory.areas.push_back(Area(start + 2 * kPage, start + 6 * kPage, "", 4 * kPage));
   }
@@ -152,10 +143,7 @@ TEST_CASE("Rules own libraries, the JVM and threads of a process that was not re
   ProcessMemory memory;
   for (const char* path : {"/opt/app/libbilling.so.1", "/opt/jdk/lib/server/libjvm.so"}) {
     const uint64_t start = 0x100000 * (1 + memory.areas.size());
-    MemoryArea text = Area(start, start + 4 * kPage, path, 3 * kPage);
-    text.executable = true;
-    text.writable = false;
-    text.anonymous_bytes = 0;
+    MemoryArea text = Text(start, start + 4 * kPage, path, 3 * kPage);
     memory.areas.push_back(text);
   }
   memory.areas.push_back(Area(0x500000, 0x510000, "", kPage));
