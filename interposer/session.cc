@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "interposer/bus_guard.h"
 #include "interposer/complaints.h"
 #include "interposer/elf_lookup.h"
 #include "interposer/interned_strings.h"
@@ -225,10 +226,15 @@ bool LookIsDueAmongMany(uint8_t* until_look) {
   return true;
 }
 
-void ChildAfterFork() {
+// The file is not what it was, or is not this process's.
+bool EndWithoutFile() {
   SetState(SessionState::kOff);
-  ProfileDetach();
+  return ProfileDetach();
 }
+
+bool TakeFault(const void* address) { return ProfileContains(address) && EndWithoutFile(); }
+
+void ChildAfterFork() { EndWithoutFile(); }
 
 }  // namespace
 
@@ -277,6 +283,7 @@ bool SessionOpen() {
     SetState(SessionState::kOff);
     return false;
   }
+  if (SessionSamplesAreFrequent()) BusGuardStart(TakeFault);
   FillHeader(g_profile.header);
   double_at = NextDoubling(0, g_profile.live_capacity);
   ProfilePublish();
@@ -302,8 +309,7 @@ bool SessionFileIsWhole(uint8_t* until_look) {
                       : !SessionSamplesAreFrequent() ? true
                                                      : LookIsDueAmongMany(until_look);
   if (!is_due || ProfileIsWhole()) return true;
-  SetState(SessionState::kOff);
-  ProfileDetach();
+  EndWithoutFile();
   return false;
 }
 

@@ -54,7 +54,7 @@ def rounds(args, usual):
 
 
 def python(args):
-    command = ["/usr/bin/python3", "-I", f"{SOURCES}/documents.py", rounds(args, 12)]
+    command = ["/usr/bin/python3", "-s", f"{SOURCES}/documents.py", rounds(args, 12)]
     malloc = {"PYTHONMALLOC": "malloc"}
     return [Program("python3 json", [*command, "1"]), Program("python3 json, malloc", [*command, "1"], environment=malloc),
             Program("python3 json, malloc, 2 threads", [*command, "2"], environment=malloc)]
