@@ -118,8 +118,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
     struct sigaction reset = action;
     reset.sa_handler = SIG_DFL;
     const uint32_t after = IndexOf(reset);
-    if (after != kNone)
-      __atomic_compare_exchange_n(&current, &index, after, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    if (after != kNone) __atomic_compare_exchange_n(&current, &index, after, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
   }
   // One without SA_SIGINFO does not look at the other arguments.
   action.sa_sigaction(signal, info, context);
@@ -138,8 +137,7 @@ void BusGuardStart(TakesFault takes) {
   if (real_set_action == nullptr || real_set_action(SIGBUS, nullptr, found) != 0) return;
   takes_fault = takes;
   owner = OwnProcess();
-  if (found->sa_handler == SIG_IGN || Install(*found, nullptr) == 0)
-    __atomic_store_n(&is_on, true, __ATOMIC_RELEASE);
+  if (found->sa_handler == SIG_IGN || Install(*found, nullptr) == 0) __atomic_store_n(&is_on, true, __ATOMIC_RELEASE);
 }
 
 bool BusGuardIsOn() { return __atomic_load_n(&is_on, __ATOMIC_ACQUIRE); }

@@ -6,8 +6,8 @@
 //
 // At usual intervals no signal is taken, as everywhere else.
 //
-// What is left: a thread that blocks SIGBUS, or a program that sets its action by a system call of its own, is killed by
-// such a cut.
+// What is left: a thread that blocks SIGBUS, or a program that sets its action by a system call of its own, is killed
+// by such a cut.
 //
 // Thread- and signal-safety: all of it is lock-free and may be called anywhere, also between vfork and exec: a child
 // that shares our memory changes the kernel's action for itself and nothing here.
