@@ -52,6 +52,11 @@ inline void CounterRemove(uint8_t* counter) {
 inline void FilterAdd(uint64_t address) { CounterAdd(&g_free_filter[FilterIndex(address)]); }
 inline void FilterRemove(uint64_t address) { CounterRemove(&g_free_filter[FilterIndex(address)]); }
 
+// Says yes from here on, and Add and Remove change nothing: for who records every block.
+inline void FilterSaturate() {
+  for (uint8_t& counter : g_free_filter) __atomic_store_n(&counter, 255, __ATOMIC_RELAXED);
+}
+
 inline void FilterAddForEver(uint64_t address) {
   __atomic_store_n(&g_free_filter[FilterIndex(address)], 255, __ATOMIC_RELAXED);
 }

@@ -28,14 +28,13 @@ struct Bucket {
 static_assert(sizeof(Bucket) == 64, "one cache line");
 
 Bucket* level_begin[kMaxLevels];
-uint32_t level_live[kMaxLevels];  // about as many entries are in use; at the half the next level is opened
+uint32_t level_live[kMaxLevels];  // entries in use, or nearly so; at the half the next level is opened
 uint32_t level_count;             // reserved levels
 uint32_t levels_used;             // levels that ever held an entry
 
 // Free slots: stacks threaded through private memory. head = {change counter, slot + 1}: the counter defeats ABA.
 struct alignas(64) Shard {
   uint64_t free_head;
-  uint32_t live;  // slots taken less slots given by this shard: the sum over all counts, a single one may be "negative"
 };
 Shard shards[kLiveShards];
 uint32_t* next_free;
@@ -118,8 +117,9 @@ void Store(T* to, T value) {
 void WriteRecord(uint32_t slot, const LiveSampleData& sample) {
   LiveRecord* record = &g_profile.live[slot];
   uint32_t generation = __atomic_load_n(&record->state, __ATOMIC_RELAXED) & ~format::kStateMask;
-  // An exchange, not a store: no field may be written before it is visible that a writer is inside.
-  __atomic_exchange_n(&record->state, generation | format::kWriting, __ATOMIC_ACQ_REL);
+  Store(&record->state, generation | format::kWriting);
+  // No field may be written before it is visible that a writer is inside.
+  __atomic_thread_fence(__ATOMIC_RELEASE);
   // Atomic, because a thread that thins may be looking.
   Store(&record->site, sample.site);
   Store(&record->address, sample.address);
@@ -156,11 +156,14 @@ void Pass(uint32_t level, uint64_t hash, int probes, int delta) {
   }
 }
 
-// One address in eight counts for all, always the same ones: how full a level is need not be known exactly, and a word
-// that every thread writes for every sample is dear.
+// In a large table one address in eight counts for all, always the same ones: how full it is need not be known exactly
+// (at 100,000 entries within 1 %), and a word that every thread writes for every sample is dear.
+constexpr uint32_t kLargeTable = 1 << 17;
+uint32_t counted_for = 1;  // 1 or 8
+
 void CountInLevel(uint32_t level, uint64_t address, int delta) {
-  if (address * 0x9e3779b97f4a7c15ull >> 61 != 0) return;
-  __atomic_fetch_add(&level_live[level], static_cast<uint32_t>(delta * 8), __ATOMIC_RELAXED);
+  if ((address * 0x9e3779b97f4a7c15ull >> 61 & (counted_for - 1)) != 0) return;
+  __atomic_fetch_add(&level_live[level], static_cast<uint32_t>(delta) * counted_for, __ATOMIC_RELAXED);
 }
 
 bool InsertInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t slot) {
@@ -231,10 +234,12 @@ bool RemoveInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t wan
 
 }  // namespace
 
-bool LiveTableInit(uint32_t slots) {
+bool LiveTableInit(uint32_t slots, bool has_all) {
   next_free = ReserveMemory<uint32_t>(static_cast<uint64_t>(slots) * sizeof(uint32_t));
   place_filter = ReserveMemory<uint8_t>(kPlaces);
   if (next_free == nullptr || place_filter == nullptr) return false;
+  if (has_all) FilterSaturate();
+  counted_for = slots >= kLargeTable ? 8 : 1;
   // Levels until their entries together hold every slot twice.
   uint64_t entries = 0;
   while (level_count < kMaxLevels && entries < static_cast<uint64_t>(slots) * 2) {
@@ -281,7 +286,6 @@ void Release(uint32_t slot, uint32_t shard, LiveSampleData* removed) {
   FilterRemove(removed->address);
   CounterRemove(PlaceCounter(PlaceOf(removed->address)));
   GiveSlot(shard, slot);
-  __atomic_fetch_sub(&shards[shard % kLiveShards].live, 1, __ATOMIC_RELAXED);
 }
 
 }  // namespace
@@ -339,7 +343,6 @@ bool LiveInsert(const LiveSampleData& sample, uint32_t shard, bool* had_old, Liv
   if (InsertInIndex(HomeOf(place), sample.address, slot)) {
     CounterAdd(PlaceCounter(place));
     FilterAdd(sample.address);
-    __atomic_fetch_add(&shards[shard % kLiveShards].live, 1, __ATOMIC_RELAXED);
     return true;
   }
   EraseRecord(slot);
@@ -349,7 +352,7 @@ bool LiveInsert(const LiveSampleData& sample, uint32_t shard, bool* had_old, Liv
 
 uint32_t LiveCount() {
   uint32_t count = 0;
-  for (const Shard& shard : shards) count += __atomic_load_n(&shard.live, __ATOMIC_RELAXED);
+  for (const uint32_t& live : level_live) count += __atomic_load_n(&live, __ATOMIC_RELAXED);
   return static_cast<int32_t>(count) < 0 ? 0 : count;
 }
 

@@ -29,8 +29,9 @@ struct LiveSampleData {
   uint32_t context;  // string; format::LiveRecord::context
 };
 
-// Reserves private address space for a table of `slots` live samples. False: no memory.
-bool LiveTableInit(uint32_t slots);
+// Reserves private address space for a table of `slots` live samples. has_all: every block is recorded, so that the
+// filter that free asks would always say yes: it does, and is not kept up to date. False: no memory.
+bool LiveTableInit(uint32_t slots, bool has_all = false);
 
 // Free slots are kept in kLiveShards lists, so that threads on different processors do not pass one cache line to and
 // fro: a thread takes and gives by its own one, any number modulo kLiveShards, and takes from others what it lacks.
@@ -59,7 +60,8 @@ bool LiveLook(uint32_t slot, LiveSlot* seen);
 bool LiveReweigh(const LiveSlot& seen, uint64_t weight);  // true: the record had, or its free took, the new weight
 bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveSampleData* removed);
 
-// Slots in use, for the "memory fills" rule: a sum over the shards, which moves while it is taken.
+// Slots in use, for the "memory fills" rule: within some 1 % in tables of more than 130,000 slots, and exact in small
+// ones; a sum that moves while it is taken.
 uint32_t LiveCount();
 
 }  // namespace cadastre

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "interposer/jvm/jvm.h"
+#include "interposer/known_stacks.h"
+#include "interposer/library_map.h"
 #include "interposer/private_memory.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
@@ -10,7 +12,6 @@
 #include "interposer/sampler.h"
 #include "interposer/session.h"
 #include "interposer/site_table.h"
-#include "interposer/stack_memo.h"
 #include "interposer/thread_buffer.h"
 #include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
@@ -21,8 +22,12 @@ namespace {
 
 // Captured frames before they are interned: not on the target's stack, which may be small.
 uint64_t (*scratch)[kMaxFrames];
-// For each buffer what its thread's last stack was; nullptr: samples are too far apart for that to help.
-StackMemo* memos;
+// For each buffer what its thread's last stacks were; nullptr: samples are too far apart for that to help.
+struct Remembered {
+  StackMemo last;
+  KnownStacks known;
+};
+Remembered* remembered;
 
 void Count(uint64_t* counter, uint64_t by = 1) { __atomic_fetch_add(counter, by, __ATOMIC_RELAXED); }
 
@@ -33,25 +38,38 @@ const StackBounds& OwnStack(ThreadState* thread) {
   return *stack;
 }
 
-uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers, format::SiteKind kind) {
-  uint32_t flags = 0;
-  uint64_t leaf;
-  uint64_t* frames = &leaf;
-  uint32_t count = 1;
-  StackMemo* memo = nullptr;
-  if (thread->buffer != 0) {
-    frames = scratch[thread->buffer - 1];
-    if (memos != nullptr) memo = &memos[thread->buffer - 1];
-    count = CaptureStack(registers, OwnStack(thread), frames, kMaxFrames, &flags, memo);
-    if (memo != nullptr && memo->IsSameStack() && memo->site() != 0 && memo->site_kind() == kind) return memo->site();
-  } else {
-    leaf = CaptureLeaf(registers);
-    flags = format::kSiteTruncatedSmallStack;
-  }
+uint32_t InternStack(const uint64_t* frames, uint32_t count, format::SiteKind kind, uint32_t flags) {
   if ((flags & format::kSiteTruncatedMask) != 0) Count(&g_profile.header->counters.stacks_truncated);
-  const uint32_t site = SiteIntern(frames, count, kind, flags);
-  if (memo != nullptr) memo->SetSite(site == format::kSiteOverflow ? 0 : site, kind);  // each overflow is counted
+  return SiteIntern(frames, count, kind, flags);
+}
+
+// Where samples are frequent.
+uint32_t CaptureSiteAgain(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames,
+                          format::SiteKind kind, Remembered* before) {
+  const bool is_own_stack = bounds.low != 0 && registers.sp >= bounds.low && registers.sp < bounds.high;
+  if (is_own_stack) {
+    if (const uint32_t site = before->known.Find(registers, bounds.high, kind, IsLibraryStillLoaded)) return site;
+  }
+  uint32_t flags = 0;
+  const uint32_t count = CaptureStack(registers, bounds, frames, kMaxFrames, &flags, &before->last);
+  const uint32_t site = InternStack(frames, count, kind, flags);
+  // One that had no room is counted each time.
+  if (is_own_stack && site != format::kSiteOverflow)
+    before->known.Add(registers, bounds.high, kind, before->last, site);
   return site;
+}
+
+uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers, format::SiteKind kind) {
+  if (thread->buffer == 0) {
+    const uint64_t leaf = CaptureLeaf(registers);
+    return InternStack(&leaf, 1, kind, format::kSiteTruncatedSmallStack);
+  }
+  const StackBounds& bounds = OwnStack(thread);
+  uint64_t* frames = scratch[thread->buffer - 1];
+  if (remembered != nullptr) return CaptureSiteAgain(registers, bounds, frames, kind, &remembered[thread->buffer - 1]);
+  uint32_t flags = 0;
+  const uint32_t count = CaptureStack(registers, bounds, frames, kMaxFrames, &flags);
+  return InternStack(frames, count, kind, flags);
 }
 
 uint32_t ContextOf(ThreadState* thread) {
@@ -128,7 +146,7 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
 
 bool RecorderInit(uint32_t buffers) {
   scratch = ReserveMemory<uint64_t[kMaxFrames]>(buffers * sizeof(*scratch));
-  if (SessionSamplesAreFrequent()) memos = ReserveMemory<StackMemo>(buffers * sizeof(StackMemo));
+  if (SessionSamplesAreFrequent()) remembered = ReserveMemory<Remembered>(buffers * sizeof(Remembered));
   return scratch != nullptr;
 }
 

@@ -105,25 +105,41 @@ class StackMemo {
   void Forget() {
     for (Library& library : libraries_) library = {0, 0};
     first_from_end_ = 0;
-    site_ = 0;
     is_same_ = false;
   }
 
-  // The site of the stack as a whole, for a caller who has it; 0 = not known.
-  uint32_t site() const { return site_; }
-  uint32_t site_kind() const { return site_kind_; }
-  void SetSite(uint32_t site, uint32_t kind) {
-    site_ = first_from_end_ != 0 ? site : 0;
-    site_kind_ = kind;
+  // A library that may be unloaded, and a pc in it; index 0 = none.
+  struct Library {
+    uint32_t index;
+    uint64_t pc;
+  };
+
+  // What the last walk depended on beside its registers: each word that it read, leaf first, and the libraries. False:
+  // nothing is remembered, `each` said so, or there are more than `room` libraries.
+  template <typename Each>
+  bool ForEachWord(Each each) const {
+    if (first_from_end_ == 0) return false;
+    for (uint32_t i = kMost - first_from_end_; i + 1 < kMost; i++) {
+      const Frame& caller = frames_[i + 1];
+      if (!each(caller.sp - 8, caller.pc)) return false;
+      if (frames_[i].rbp_at != 0 && !each(frames_[i].rbp_at, caller.rbp)) return false;
+    }
+    return root_sp_ == 0 || each(root_sp_ - 8, 0);
+  }
+  bool CopyLibraries(Library* to, uint32_t room) const {
+    uint32_t count = 0;
+    for (const Library& library : libraries_) {
+      if (library.index == 0) continue;
+      if (count == room) return false;
+      to[count++] = library;
+    }
+    while (count < room) to[count++] = {0, 0};
+    return true;
   }
 
  private:
   struct Frame {
     uint64_t pc, sp, rbp, rbp_at, word;
-  };
-  struct Library {
-    uint32_t index;
-    uint64_t pc;
   };
   static constexpr uint32_t kLibraries = 6;
 
@@ -144,7 +160,6 @@ class StackMemo {
   uint32_t former_, cursor_;  // this walk: where the remembered frames begin, and the first that it has not passed
   uint32_t not_before_;       // frames before this one lead to words that have changed
   uint32_t fresh_;            // frames noted by this walk
-  uint32_t site_, site_kind_;
   bool is_spoilt_, is_same_;
   Library libraries_[kLibraries];  // that the remembered frames lie in and that may be unloaded
   Frame fresh_frames_[kMost];

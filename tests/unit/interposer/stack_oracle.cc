@@ -8,6 +8,7 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
+#include "interposer/known_stacks.h"
 #include "interposer/library_map.h"
 #include "interposer/profile_format.h"
 #include "interposer/stack_memo.h"
@@ -62,6 +63,10 @@ std::atomic<int> g_shown{0};
 
 __thread StackBounds t_stack __attribute__((tls_model("initial-exec")));
 __thread cadastre::StackMemo t_memo __attribute__((tls_model("initial-exec")));
+// Too large for every thread's own memory: the first threads have one.
+cadastre::KnownStacks g_known[16];
+std::atomic<uint32_t> g_next_known{0};
+__thread uint32_t t_known __attribute__((tls_model("initial-exec")));  // index + 1
 __thread int t_busy __attribute__((tls_model("initial-exec")));
 
 std::atomic<void (*)(const EntryRegisters*)> g_probe{nullptr};
@@ -134,6 +139,25 @@ void ShowDifference(const uint64_t* frames, uint32_t count, uint32_t flags, cons
   }
 }
 
+// What stands for a site: a number that two different stacks do not share.
+uint32_t NumberOf(const uint64_t* frames, uint32_t count) {
+  uint64_t hash = count;
+  for (uint32_t i = 0; i < count; i++) hash = (hash ^ frames[i]) * 0xff51afd7ed558ccdull ^ hash >> 29;
+  return static_cast<uint32_t>(hash >> 32) | 1;
+}
+
+// Does what the thread knows of its stacks say the same? `frames` are what t_memo has just seen.
+bool KnownAgrees(const EntryRegisters& registers, const uint64_t* frames, uint32_t count) {
+  if (t_known == 0) t_known = g_next_known++ + 1;
+  if (t_known > 16 || t_stack.low == 0 || registers.sp < t_stack.low || registers.sp >= t_stack.high) return true;
+  cadastre::KnownStacks* known = &g_known[t_known - 1];
+  const uint32_t number = NumberOf(frames, count);
+  const uint32_t found = known->Find(registers, t_stack.high, 0, cadastre::IsLibraryStillLoaded);
+  if (found != 0) oracle_counts.known++;
+  if (found == 0) known->Add(registers, t_stack.high, 0, t_memo, number);
+  return found == 0 || found == number;
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("hidden"))) void DispatchProbe(const EntryRegisters* registers) {
@@ -157,7 +181,7 @@ extern "C" void ProbeRegisters(const EntryRegisters* registers) {
   // must be equal.
   const bool cut = (flags & format::kSiteTruncatedUnknownPc) != 0 && count < walked.count;
   bool equal = (count == walked.count || cut) && count_again == count && flags_again == flags &&
-               memcmp(frames_again, frames, count * sizeof(frames[0])) == 0;
+               memcmp(frames_again, frames, count * sizeof(frames[0])) == 0 && KnownAgrees(*registers, frames, count);
   uint32_t exact = 0;
   for (uint32_t i = 0; i < count && equal; i++) {
     equal = frames[i] == FrameWord(walked.pc[i], walked.exact[i]);
@@ -204,12 +228,13 @@ void SetProbe(void (*probe)(const EntryRegisters*)) { g_probe = probe; }
 
 void PrintOracleCounts(const char* what) {
   char line[300];
-  int bytes = snprintf(line, sizeof(line),
-                       "oracle %s: %lu stacks, %lu different, %lu the same as before, %lu frames (%lu interrupted), "
-                       "%lu cut, deepest %lu, "
-                       "libunwind %s\n",
-                       what, oracle_counts.compared.load(), oracle_counts.different.load(), oracle_counts.same.load(),
-                       oracle_counts.frames.load(), oracle_counts.exact_frames.load(), oracle_counts.cut.load(),
-                       oracle_counts.deepest.load(), cadastre::StackUnwindAvailable() ? "yes" : "no");
+  int bytes =
+      snprintf(line, sizeof(line),
+               "oracle %s: %lu stacks, %lu different, %lu the same as before, %lu known, %lu frames (%lu interrupted), "
+               "%lu cut, deepest %lu, "
+               "libunwind %s\n",
+               what, oracle_counts.compared.load(), oracle_counts.different.load(), oracle_counts.same.load(),
+               oracle_counts.known.load(), oracle_counts.frames.load(), oracle_counts.exact_frames.load(),
+               oracle_counts.cut.load(), oracle_counts.deepest.load(), cadastre::StackUnwindAvailable() ? "yes" : "no");
   if (write(2, line, static_cast<size_t>(bytes)) < 0) return;
 }
