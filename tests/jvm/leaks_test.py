@@ -2,7 +2,8 @@
 """Each kind of native leak that Java programs are known for is charged to the package that its maintainer would mend.
 
 The programs are in leaks/, one kind each, as people reported them; leaks/leaks_table.py says for each what leaks, through which wrapper,
-and how its size is known. At interval 1 the bytes are exact, at interval 64 KiB within 4 standard errors, on every JDK found. The
+and how its size is known. At interval 1 the bytes are exact, at interval 64 KiB within 4 standard errors: on one JDK a day, in turn,
+or on all of them with CADASTRE_TEST_ALL=1. The
 innocent parts of the program, which work beside the leak, own what they hold and no more.
 
 A program whose library is not installed is skipped, and said so; the test is skipped only when all of its group are.

@@ -49,7 +49,10 @@ def main():
     parser.add_argument("--interval", required=True)
     parser.add_argument("--library", required=True)
     parser.add_argument("--behind", help="a preloaded allocator, by file name")
+    parser.add_argument("--part", help="I/N: run on one day in N")
     args = parser.parse_args()
+    if args.part:
+        target.skip_until_its_day(args.part)
     behind = target.find_library(args.behind) if args.behind else None
     try:
         problems = compare(args.job, programs.JOBS[args.job], args.library, args.interval, behind)

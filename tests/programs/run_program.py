@@ -165,7 +165,10 @@ def main():
     parser.add_argument("--cadastre", required=True)
     parser.add_argument("--interval", required=True)
     parser.add_argument("--allocator", help="preloaded too, by file name: once after and once before Cadastre")
+    parser.add_argument("--part", help="I/N: run on one day in N")
     args = parser.parse_args()
+    if args.part:
+        target.skip_until_its_day(args.part)
     orders = [{}]
     if args.allocator:
         path = target.find_library(args.allocator)
