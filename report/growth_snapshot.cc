@@ -39,7 +39,7 @@ class Taker {
         site.team = row.unattributed ? "" : row.team;
         site.guessed = row.guessed;
         site.identity = std::move(identity);
-        site.stack = StackLine(frames, row.owner_frame, row.telling_frame, kStackWidth);
+        site.stack = StackLine(frames, row.owner_frame, row.telling_frame, kStackWidth, &names_);
         snapshot_->sites.push_back(std::move(site));
       }
       GrowthSite& site = snapshot_->sites[place->second];
@@ -77,6 +77,7 @@ class Taker {
   const Profile& profile_;
   GrowthSnapshot* snapshot_;
   SiteIdentities identities_;
+  FrameNames names_;
   // Module, team, identity → site; site of the profile, owner → site.
   absl::flat_hash_map<std::tuple<std::string, std::string, std::string>, uint32_t> numbers_;
   absl::flat_hash_map<std::tuple<uint32_t, std::string, std::string>, uint32_t> by_row_;
