@@ -48,14 +48,15 @@ class Blocks {
       }
       is_between = false;
       if (block.encoding == kPackedEnd) {
-        if (block.first != whole) damage_ = absl::StrCat(block.first - whole, " of the file's ", block.first, " blocks are damaged");
+        if (block.first != whole)
+          damage_ = absl::StrCat(block.first - whole, " of the file's ", block.first, " blocks are damaged");
         return;
       }
       Take(block, bytes + at + sizeof(block)) ? whole++ : damaged++;
       at += sizeof(block) + block.stored_bytes;
     }
-    damage_ = absl::StrCat("the file is cut at ", header.packed_offset + size, " bytes: ", whole,
-                           " blocks are whole", damaged > 0 ? absl::StrCat(", ", damaged, " damaged") : "");
+    damage_ = absl::StrCat("the file is cut at ", header.packed_offset + size, " bytes: ", whole, " blocks are whole",
+                           damaged > 0 ? absl::StrCat(", ", damaged, " damaged") : "");
   }
 
   const std::string& damage() const { return damage_; }
@@ -164,7 +165,8 @@ absl::StatusOr<std::unique_ptr<ProfileBytes>> Unpacked(const std::string& path, 
     return file;
   const std::string damaged = absl::StrCat(path, ": the header of a packed profile is damaged: ");
   if (header.packed_offset < sizeof(header) || header.packed_offset > file->size()) {
-    return absl::DataLossError(absl::StrCat(damaged, "its blocks begin at ", header.packed_offset, " of ", file->size(), " bytes"));
+    return absl::DataLossError(
+        absl::StrCat(damaged, "its blocks begin at ", header.packed_offset, " of ", file->size(), " bytes"));
   }
   uint64_t total = 0;
   for (const format::Region& region : header.regions) {

@@ -1,7 +1,7 @@
 // The profile that a packed one was made from, as ProfileBytes: regions are unpacked when they are loaded.
 //
-// Memory: the file, and what is loaded. Errors: a Status where the header cannot be true; a block that is damaged or cut
-// off is not in `extents` of what is loaded, and `damage()` says so. Thread-safety: none.
+// Memory: the file, and what is loaded. Errors: a Status where the header cannot be true; a block that is damaged or
+// cut off is not in `extents` of what is loaded, and `damage()` says so. Thread-safety: none.
 //
 // Example:
 //   absl::StatusOr<std::unique_ptr<ProfileBytes>> source = Unpacked("pay.cad", *OpenRawProfileFile("pay.cad"));

@@ -28,9 +28,9 @@
 
 namespace cadastre {
 
-inline constexpr uint32_t kPackedBlockMagic = 0x4b4c4243;     // "CBLK"
-inline constexpr uint64_t kPackedUnitBytes = 256 << 10;       // of a region, in one block
-inline constexpr uint64_t kMaxPackedTextBytes = 2 << 20;      // columns may take more than the records did
+inline constexpr uint32_t kPackedBlockMagic = 0x4b4c4243;  // "CBLK"
+inline constexpr uint64_t kPackedUnitBytes = 256 << 10;    // of a region, in one block
+inline constexpr uint64_t kMaxPackedTextBytes = 2 << 20;   // columns may take more than the records did
 inline constexpr uint64_t kMaxUnpackedBytes = (1ull << 38) + (1ull << 32);
 inline constexpr uint64_t kMostRawStringBytes = 64 << 10;
 
@@ -38,7 +38,8 @@ enum PackedEncoding : uint16_t { kPackedEnd = 0, kPackedPlain = 1, kPackedRecord
 
 struct PackedBlock {
   uint32_t magic;
-  uint32_t header_check;  // CRC-32 (zlib) of the fields behind it: with it the length can be trusted to go on after damage
+  uint32_t
+      header_check;  // CRC-32 (zlib) of the fields behind it: with it the length can be trusted to go on after damage
   uint32_t stored_check;  // CRC-32 of the stored bytes
   uint16_t region;        // format::RegionKind
   uint16_t encoding;

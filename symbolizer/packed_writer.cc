@@ -89,8 +89,7 @@ void PackedWriter::RememberStacks(const char* sites, uint64_t count) {
 }
 
 void PackedWriter::AddStacks(ReadWords read, uint64_t words_in_region) {
-  std::sort(stacks_.begin(), stacks_.end(),
-            [](const StackPlace& a, const StackPlace& b) { return a.start < b.start; });
+  std::sort(stacks_.begin(), stacks_.end(), [](const StackPlace& a, const StackPlace& b) { return a.start < b.start; });
   std::vector<StackPlace> together;
   uint64_t end = 0;
   for (const StackPlace& stack : stacks_) {

@@ -1,5 +1,6 @@
 // Records of a profile field by field, so that what is alike lies together: of 5,000 live samples first all sites, then
-// all addresses as differences, and so on. Compressed afterwards this is a fraction of the records' own compressed size.
+// all addresses as differences, and so on. Compressed afterwards this is a fraction of the records' own compressed
+// size.
 //
 // Only what a reader looks at is kept: free records are left out, the generation of a state and the hash of a site are
 // 0 when they come back. Kinds with columns: sites, live samples, mappings. Units: records, by index. Errors:

@@ -30,8 +30,8 @@ ProfileBuilder FiveSites() {
   const uint32_t library = builder.AddLibrary("/usr/lib/libfuzz.so", "0011223344");
   const uint32_t thread = builder.AddThread("worker");
   for (uint64_t i = 0; i < 5; i++) {
-    const uint32_t site = builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1234 + i),
-                                           builder.JavaFrame("com.acme.A.b", 7)});
+    const uint32_t site = builder.AddSite(
+        {format::MakeLibraryFrame(format::kFrameReturn, library, 0x1234 + i), builder.JavaFrame("com.acme.A.b", 7)});
     builder.AddSample(site, 0x1000 * (i + 1), 100, 1000, 5, thread);
     builder.AddMapping(site, 0x100000 * (i + 1), 0x100000 * (i + 1) + 4096, 3);
   }

@@ -44,7 +44,8 @@ ProfileBuilder Service() {
     sites.push_back(builder.AddSite(frames));
   }
   for (uint64_t i = 0; i < kLive; i++)
-    builder.AddSample(sites[i * 7 % kSites], 0x7f0000000000 + 64 * (i * 7919 % kLive), 64 + i % 300, 1024 + i, i * 1000, thread);
+    builder.AddSample(sites[i * 7 % kSites], 0x7f0000000000 + 64 * (i * 7919 % kLive), 64 + i % 300, 1024 + i, i * 1000,
+                      thread);
   builder.live(17).state = format::kFree;
   builder.live(18).state = format::kWriting;
   builder.AddMapping(sites[3], 0x10000, 0x20000, format::kMappingFile | 1);
