@@ -48,8 +48,8 @@ class Blocks {
       }
       is_between = false;
       if (block.encoding == kPackedEnd) {
-        if (block.first != whole)
-          damage_ = absl::StrCat(block.first - whole, " of the file's ", block.first, " blocks are damaged");
+        const uint64_t lost = block.first > whole ? block.first - whole : damaged;
+        if (lost > 0) damage_ = absl::StrCat(lost, " of the file's ", whole + lost, " blocks are damaged");
         return;
       }
       Take(block, bytes + at + sizeof(block)) ? whole++ : damaged++;
