@@ -38,6 +38,10 @@ namespace cadastre::format {
 
 inline constexpr char kMagic[8] = {'C', 'A', 'D', 'A', 'S', 'T', 'R', 'E'};
 inline constexpr uint32_t kVersion = 1;
+// What `cadastre` saves: the same header and strings as far as Header::packed_offset, and behind it all regions in
+// compressed blocks (symbolizer/packed_profile.h). Regions are then those of the profile as it was before.
+inline constexpr uint32_t kPackedVersion = 2;
+constexpr bool IsKnownVersion(uint32_t version) { return version == kVersion || version == kPackedVersion; }
 inline constexpr uint64_t kPageBytes = 4096;
 
 // ---- Regions ------------------------------------------------------------------------------------
@@ -474,7 +478,8 @@ struct Header {
   JvmFacts jvm;
   MemoryNote memory_note;
   OwnMemory own_memory[kOwnMemoryRanges];
-  uint8_t padding[4096 - 2112];
+  uint64_t packed_offset;  // of kPackedVersion: where the blocks begin. The strings that this header names lie before.
+  uint8_t padding[4096 - 2120];
 };
 static_assert(sizeof(Header) == 4096);
 

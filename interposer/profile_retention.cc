@@ -67,7 +67,7 @@ bool IsAnotherToGo(int directory, const char* name, const ProcessFacts& facts) {
   long got = RawSyscall(SYS_pread64, fd, reinterpret_cast<long>(&header), sizeof(header), 0);
   const bool may_go =
       got == static_cast<long>(sizeof(header)) && memcmp(header.magic, format::kMagic, sizeof(header.magic)) == 0 &&
-      header.version == format::kVersion && header.is_snapshot == 0 && MayGo(facts) &&
+      format::IsKnownVersion(header.version) && header.is_snapshot == 0 && MayGo(facts) &&
       StringIs(static_cast<int>(fd), header.exe, facts.exe) && StringIs(static_cast<int>(fd), header.host, facts.host);
   RawSyscall(SYS_close, fd);
   return may_go;

@@ -244,6 +244,7 @@ Container Attribution::ContainerOf(uint32_t site) { return state_->OfSite(site).
 
 std::vector<const Frame*> Attribution::FramesOf(uint32_t site) {
   std::vector<const Frame*> frames;
+  frames.reserve(state_->NumbersOf(site).size());
   for (uint32_t number : state_->NumbersOf(site)) {
     const State::KnownFrame& known = state_->Know(number);
     if (known.own) continue;

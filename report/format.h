@@ -30,7 +30,7 @@ std::string FormatText(const Report& report, const TextOptions& options);
 void WriteJson(const Report& report, std::optional<size_t> top, TextSink sink);
 
 // The rows that --by names, RFC 4180 with a header line, the unattributed row included.
-std::string FormatCsv(const Report& report, std::optional<size_t> top);
+void WriteCsv(const Report& report, std::optional<size_t> top, TextSink sink);
 std::string FormatMarkdown(const Report& report, std::optional<size_t> top);
 
 // Shared by text and markdown.

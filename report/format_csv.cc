@@ -45,25 +45,29 @@ std::string StackText(const Report& report, const SiteRow& row) {
   return stack;
 }
 
+void WriteSites(const Report& report, size_t limit, TextSink sink) {
+  std::string out = absl::StrCat("module,team,rule,", kNumberHeadings, ",thread,stack\n");
+  for (size_t i = 0; i < report.sites.size() && i < limit; i++) {
+    const SiteRow& row = report.sites[i];
+    absl::StrAppend(&out, CsvCell(row.module), ",", CsvCell(row.team), ",", CsvCell(row.rule), ",",
+                    Numbers(report, row.tally), ",", CsvCell(row.thread), ",", CsvCell(StackText(report, row)), "\n");
+    if (out.size() < kTextPieceBytes) continue;
+    sink(out);
+    out.clear();
+  }
+  sink(out);
+}
+
 }  // namespace
 
-std::string FormatCsv(const Report& report, std::optional<size_t> top) {
+void WriteCsv(const Report& report, std::optional<size_t> top, TextSink sink) {
   GroupBy by = report.options.by;
-  std::string out;
   size_t limit = top.value_or(SIZE_MAX);
-  if (by == GroupBy::kSite) {
-    absl::StrAppend(&out, "module,team,rule,", kNumberHeadings, ",thread,stack\n");
-    for (size_t i = 0; i < report.sites.size() && i < limit; i++) {
-      const SiteRow& row = report.sites[i];
-      absl::StrAppend(&out, CsvCell(row.module), ",", CsvCell(row.team), ",", CsvCell(row.rule), ",",
-                      Numbers(report, row.tally), ",", CsvCell(row.thread), ",", CsvCell(StackText(report, row)), "\n");
-    }
-    return out;
-  }
+  if (by == GroupBy::kSite) return WriteSites(report, limit, sink);
   bool modules = by == GroupBy::kModule;
   const bool grows = modules || by == GroupBy::kTeam;
-  absl::StrAppend(&out, GroupName(by), modules ? ",team," : ",", kNumberHeadings, modules ? ",via" : "",
-                  grows ? kGrowthHeadings : "", "\n");
+  std::string out = absl::StrCat(GroupName(by), modules ? ",team," : ",", kNumberHeadings, modules ? ",via" : "",
+                                 grows ? kGrowthHeadings : "", "\n");
   auto line = [&](const Row& row) {
     absl::StrAppend(&out, CsvCell(row.name), modules ? "," + CsvCell(row.team) : "", ",", Numbers(report, row.tally),
                     modules ? "," + CsvCell(row.via) : "", grows ? GrowthCells(row) : "", "\n");
@@ -71,7 +75,7 @@ std::string FormatCsv(const Report& report, std::optional<size_t> top) {
   const std::vector<Row>& rows = report.RowsBy(by);
   for (size_t i = 0; i < rows.size() && i < limit; i++) line(rows[i]);
   if (modules) line(report.unattributed);
-  return out;
+  sink(out);
 }
 
 }  // namespace cadastre

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <tuple>
 
@@ -27,9 +26,21 @@ class Grouping {
  public:
   explicit Grouping(size_t snapshots) : n_(snapshots) {}
 
+  void Reserve(size_t rows) {
+    numbers_.reserve(rows);
+    rows_.reserve(rows);
+    sums_.reserve(rows);
+    own_variance_.reserve(rows);
+  }
+
   uint32_t RowOf(const std::string& name, const std::string& module, const std::string& team,
                  const std::string& identity) {
-    auto [place, inserted] = numbers_.try_emplace({identity.empty() ? name : identity, module, team}, rows_.size());
+    key_.clear();
+    for (const std::string* part : {identity.empty() ? &name : &identity, &module, &team}) {
+      key_.append(*part);
+      key_.push_back('\0');
+    }
+    auto [place, inserted] = numbers_.try_emplace(key_, rows_.size());
     if (inserted) {
       GrowthRow row;
       row.name = name;
@@ -119,7 +130,8 @@ class Grouping {
   }
 
   size_t n_;
-  std::map<std::tuple<std::string, std::string, std::string>, uint32_t> numbers_;
+  absl::flat_hash_map<std::string, uint32_t> numbers_;  // by identity or name, module and team
+  std::string key_;
   std::vector<GrowthRow> rows_;
   std::vector<CovarianceSum> sums_;
   std::vector<std::vector<double>> own_variance_;  // what does not come from samples that are known; empty = none
@@ -212,6 +224,7 @@ class Comparison {
 
   void AddSums() {
     const uint32_t all = total_.RowOf("total", "", "", "");
+    sites_.Reserve(snapshots_[0].sites.size());
     for (size_t i = 0; i < n_; i++) {
       const GrowthSnapshot& snapshot = snapshots_[i];
       const bool has_samples = !snapshot.samples.empty();
@@ -306,7 +319,7 @@ class Comparison {
   size_t n_;
   Grouping modules_, teams_, sites_, total_;
   std::vector<std::vector<uint32_t>> owners_;  // by snapshot and site: number of the combination
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> combined_;
+  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> combined_;
   std::vector<Owners> by_number_;
 };
 

@@ -1,6 +1,6 @@
 #include "report/growth_snapshot.h"
 
-#include <tuple>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -25,28 +25,31 @@ class Taker {
       : report_(report), profile_(*report.profile), snapshot_(snapshot) {}
 
   void TakeSites() {
+    snapshot_->sites.reserve(report_.sites.size());
+    numbers_.reserve(report_.sites.size());
+    by_row_.reserve(report_.sites.size());
     for (const SiteRow& row : report_.sites) {
       const Estimate estimate = EstimateOf(row.tally, snapshot_->metric);
       if (!(estimate.value > 0)) continue;
       const std::vector<const Frame*> frames = report_.FramesOf(row);
       std::string identity = identities_.Of(frames, row.owner_frame);
       const std::string module = row.unattributed ? kUnattributedModule : row.module;
-      auto [place, inserted] =
-          numbers_.try_emplace({module, row.team, identity}, static_cast<uint32_t>(snapshot_->sites.size()));
+      const uint32_t owner = OwnerOf(module, row.team);
+      auto [place, inserted] = numbers_.try_emplace({owner, identity}, static_cast<uint32_t>(snapshot_->sites.size()));
       if (inserted) {
         GrowthSite site;
         site.module = module;
         site.team = row.unattributed ? "" : row.team;
         site.guessed = row.guessed;
         site.identity = std::move(identity);
-        site.stack = StackLine(frames, row.owner_frame, row.telling_frame, kStackWidth);
+        site.stack = StackLine(frames, row.owner_frame, row.telling_frame, kStackWidth, &names_);
         snapshot_->sites.push_back(std::move(site));
       }
       GrowthSite& site = snapshot_->sites[place->second];
       site.estimate.value += estimate.value;
       site.estimate.variance += estimate.variance;
       site.samples += row.tally.live_samples;
-      by_row_[{row.site, module, row.team}] = place->second;
+      by_row_[{row.site, owner}] = place->second;
     }
   }
 
@@ -60,7 +63,8 @@ class Taker {
       auto [known, inserted] = by_charge_.try_emplace({sample.site, &charge}, 0u);
       if (inserted) {
         const bool unattributed = charge.kind == ChargeKind::kUnattributed;
-        auto place = by_row_.find({sample.site, unattributed ? kUnattributedModule : charge.module, charge.team});
+        auto place = by_row_.find(
+            {sample.site, OwnerOf(unattributed ? std::string(kUnattributedModule) : charge.module, charge.team)});
         known->second = place == by_row_.end() ? UINT32_MAX : place->second;
       }
       if (known->second == UINT32_MAX) continue;
@@ -73,13 +77,18 @@ class Taker {
   }
 
  private:
+  uint32_t OwnerOf(const std::string& module, const std::string& team) {
+    return owners_.try_emplace({module, team}, static_cast<uint32_t>(owners_.size())).first->second;
+  }
+
   const Report& report_;
   const Profile& profile_;
   GrowthSnapshot* snapshot_;
   SiteIdentities identities_;
-  // Module, team, identity → site; site of the profile, owner → site.
-  absl::flat_hash_map<std::tuple<std::string, std::string, std::string>, uint32_t> numbers_;
-  absl::flat_hash_map<std::tuple<uint32_t, std::string, std::string>, uint32_t> by_row_;
+  FrameNames names_;
+  absl::flat_hash_map<std::pair<std::string, std::string>, uint32_t> owners_;  // module and team, numbered
+  absl::flat_hash_map<std::pair<uint32_t, std::string>, uint32_t> numbers_;    // owner, identity → site
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> by_row_;        // site of the profile, owner → site
   absl::flat_hash_map<std::pair<uint32_t, const Charge*>, uint32_t> by_charge_;
 };
 

@@ -91,9 +91,8 @@ void JsonStream::Begin(absl::string_view key) {
 }
 
 void JsonStream::Append(absl::string_view text) {
-  constexpr size_t kPieceBytes = 256 << 10;
   waiting_.append(text.data(), text.size());
-  if (waiting_.size() < kPieceBytes) return;
+  if (waiting_.size() < kTextPieceBytes) return;
   sink_(waiting_);
   waiting_.clear();
 }

@@ -48,6 +48,7 @@ std::string JsonArray(const std::vector<std::string>& elements, absl::string_vie
 
 // Where a long text goes.
 using TextSink = absl::FunctionRef<void(absl::string_view)>;
+inline constexpr size_t kTextPieceBytes = 256 << 10;  // about as much as is handed on at once
 
 class JsonStream {
  public:

@@ -20,7 +20,7 @@ constexpr uint32_t kLongestString = 128 << 10;  // an environment variable's lar
 
 bool ReadHeader(int descriptor, format::Header* header) {
   return pread(descriptor, header, sizeof(*header), 0) == static_cast<ssize_t>(sizeof(*header)) &&
-         memcmp(header->magic, format::kMagic, sizeof(format::kMagic)) == 0 && header->version == format::kVersion;
+         memcmp(header->magic, format::kMagic, sizeof(format::kMagic)) == 0 && format::IsKnownVersion(header->version);
 }
 
 std::string StringAt(int descriptor, const format::Header& header, uint32_t unit) {
@@ -28,6 +28,8 @@ std::string StringAt(int descriptor, const format::Header& header, uint32_t unit
   format::StringHeader string;
   if (unit == 0 || unit > region.bytes / 8 || region.offset > INT64_MAX / 2) return "";
   const auto at = static_cast<off_t>(region.offset + 8 * static_cast<uint64_t>(unit));
+  // In a packed profile only these first strings lie there.
+  if (header.version == format::kPackedVersion && static_cast<uint64_t>(at) >= header.packed_offset) return "";
   if (pread(descriptor, &string, sizeof(string), at) != static_cast<ssize_t>(sizeof(string))) return "";
   if (string.length > kLongestString || string.length > region.bytes) return "";
   std::string text(string.length, '\0');
@@ -81,8 +83,8 @@ absl::Status WriteControl(const std::string& path, const ControlChange& change) 
   if (descriptor < 0) return ErrnoStatus(errno, "cannot open", path);
   format::Header header;
   absl::Status status = absl::OkStatus();
-  if (!ReadHeader(descriptor, &header)) {
-    status = absl::DataLossError(absl::StrCat(path, ": not a profile of version ", format::kVersion));
+  if (!ReadHeader(descriptor, &header) || header.version != format::kVersion) {
+    status = absl::DataLossError(absl::StrCat(path, ": not a live profile of version ", format::kVersion));
   }
   // Word by word: the target may read between the two, and another `cadastre` may write the other one.
   auto put = [&](size_t offset, const void* word, size_t bytes) {

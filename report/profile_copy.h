@@ -8,13 +8,14 @@
 //   2. Sites and thread buffers together: a delta may move from a buffer into its site in between. Buffers are read
 //   before and after; if a tail
 //      moved, both are read again, a few times at most.
-//   3. Everything else, which only grows.
+//   3. Everything else, which only grows; whatever names a record comes before it.
 //   4. Of a running process: what the RSS ledger needs, taken now (report/process_memory), as a region behind the
 //   others (format::kRegionProcess). Threads that have ended meanwhile are marked so.
 //   5. The header, with the window, the label and the resident size put in.
-// Holes stay holes, and each region is cut behind its last used page and moved up to the one before it: the copy costs
-// and measures what is used, not `memory=`. (A damaged file is copied as it is.) Units: bytes. Errors: a Status with
-// the path; nothing half-written is left. Thread-safety: not thread-safe.
+// The copy is packed (symbolizer/packed_profile.h): it costs and measures what is used, not `memory=`. A copy of a
+// packed profile has the same blocks. (A damaged file is copied as it is.) Memory: a megabyte or two, and what threads
+// and their buffers take. Units: bytes. Errors: a Status with the path; nothing half-written is left. Thread-safety:
+// not thread-safe.
 //
 // Example:
 //   absl::Status status = CopyProfile("/dev/shm/x.cad", "/dev/shm/x.cad@before", {.label = "before", .pid = 4242});

@@ -80,6 +80,18 @@ absl::string_view WithoutClones(absl::string_view name) {
   return name;
 }
 
+// FNV-1a of 64 bits, piece by piece.
+class StableHasher {
+ public:
+  void Add(absl::string_view text) {
+    for (char c : text) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  std::string Text() const { return absl::StrFormat("%016x", hash_); }
+
+ private:
+  uint64_t hash_ = 0xcbf29ce484222325;
+};
+
 std::string FrameName(const Frame& frame) {
   if (frame.resolved || frame.java) return StableName(frame.function);
   // "libfoo.so.1.2+0x1234": the version goes, the offset is all there is. An address alone says nothing.
@@ -133,9 +145,9 @@ std::string StableName(absl::string_view function) {
 }
 
 std::string StableHash(absl::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return absl::StrFormat("%016x", hash);
+  StableHasher hasher;
+  hasher.Add(text);
+  return hasher.Text();
 }
 
 const std::string& SiteIdentities::NameOf(const Frame* frame) {
@@ -146,15 +158,16 @@ const std::string& SiteIdentities::NameOf(const Frame* frame) {
 
 std::string SiteIdentities::Of(const std::vector<const Frame*>& frames, int owner_frame) {
   const size_t end = owner_frame >= 0 ? std::min(frames.size(), static_cast<size_t>(owner_frame) + 1) : frames.size();
-  std::string text;
+  StableHasher hasher;
   const std::string* last = nullptr;
   for (size_t i = 0; i < end; i++) {
     const std::string& name = NameOf(frames[i]);
     if (last != nullptr && name == *last) continue;
-    absl::StrAppend(&text, name, "\n");
+    hasher.Add(name);
+    hasher.Add("\n");
     last = &name;
   }
-  return StableHash(text);
+  return hasher.Text();
 }
 
 std::string SiteIdentity(const std::vector<const Frame*>& frames, int owner_frame) {

@@ -15,44 +15,64 @@ size_t ShownFrames(size_t frames, int owner_frame, int telling_frame) {
   return end >= 0 ? std::min(static_cast<size_t>(end) + 1, frames) : frames;
 }
 
-std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, size_t width) {
-  std::vector<std::string> names;
+const FrameNames::Name& FrameNames::Of(const Frame* frame, bool passed) {
+  auto [known, is_new] = (passed ? passed_ : whole_).try_emplace(frame);
+  Name& name = known->second;
+  if (is_new) {
+    name.text = SafeText(passed ? PassedFrame(*frame) : ShortFrame(*frame));
+    name.width = DisplayWidth(name.text);
+  }
+  return name;
+}
+
+std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, size_t width,
+                      FrameNames* known) {
+  constexpr absl::string_view kCall = " < ";
+  std::vector<const FrameNames::Name*> names;
   if (frames.size() == 1 && absl::StartsWith(frames[0]->function, "[")) return frames[0]->function;
   const size_t last = ShownFrames(frames.size(), owner_frame, telling_frame);
+  size_t full = 0;
   for (size_t i = 0; i < last; i++) {
     bool passed = i > 0 && i + 1 < last;
     // Says what its Java method, the next frame, says.
     if (passed && !frames[i]->java && frames[i + 1]->java && absl::StartsWith(frames[i]->function, "Java_")) continue;
-    std::string name = SafeText(passed ? PassedFrame(*frames[i]) : ShortFrame(*frames[i]));
+    const FrameNames::Name& name = known->Of(frames[i], passed);
     // Constructors and methods that call their namesakes.
-    if (passed && name == names.back()) continue;
-    names.push_back(std::move(name));
+    if (passed && name.text == names.back()->text) continue;
+    full += name.width + (names.empty() ? 0 : kCall.size());
+    names.push_back(&name);
   }
   if (names.empty()) return "[no stack]";
-  std::string full = absl::StrJoin(names, " < ");
-  if (DisplayWidth(full) <= width) return full;
+  if (full <= width) {
+    return absl::StrJoin(names, kCall, [](std::string* out, const FrameNames::Name* name) { out->append(name->text); });
+  }
   // The owner says most, then what allocated, then the owner's neighbours.
-  std::string owner = names.back();
-  std::string leaf = names.front();
+  std::string owner = names.back()->text;
+  std::string leaf = names.front()->text;
   if (names.size() == 1) return CutMiddle(owner, width);
   // What the owner called tells more than the library of what allocated.
   if (names.size() > 2) {
     std::string bare = leaf.substr(0, leaf.find(" ("));
-    size_t rest = DisplayWidth(absl::StrCat(" < … < ", names[names.size() - 2], " < ", owner));
-    if (DisplayWidth(leaf) + rest > width && DisplayWidth(bare) + rest <= width) leaf = bare;
+    size_t rest = DisplayWidth(" < … < ") + names[names.size() - 2]->width + kCall.size() + names.back()->width;
+    if (names.front()->width + rest > width && DisplayWidth(bare) + rest <= width) leaf = bare;
   }
   size_t half = (width - 7) / 2;
-  if (names.size() == 2) return absl::StrCat(CutMiddle(leaf, half), " < ", CutMiddle(owner, half + 4));
-  leaf = CutMiddle(leaf, std::min(half, std::max<size_t>(half, width - 9 - std::min(width - 9, DisplayWidth(owner)))));
+  if (names.size() == 2) return absl::StrCat(CutMiddle(leaf, half), kCall, CutMiddle(owner, half + 4));
+  leaf = CutMiddle(leaf, std::min(half, std::max<size_t>(half, width - 9 - std::min(width - 9, names.back()->width))));
   owner = CutMiddle(owner, width - DisplayWidth(leaf) - 7);
-  std::string line = absl::StrCat(" < ", owner);
+  std::string line = absl::StrCat(kCall, owner);
   size_t used = DisplayWidth(leaf) + 4 + DisplayWidth(line);  // " < …"
   for (size_t i = names.size() - 2; i > 0; i--) {
-    if (used + 3 + DisplayWidth(names[i]) > width) break;
-    used += 3 + DisplayWidth(names[i]);
-    line = absl::StrCat(" < ", names[i], line);
+    if (used + kCall.size() + names[i]->width > width) break;
+    used += kCall.size() + names[i]->width;
+    line = absl::StrCat(kCall, names[i]->text, line);
   }
   return absl::StrCat(leaf, " < …", line);
+}
+
+std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, size_t width) {
+  FrameNames known;
+  return StackLine(frames, owner_frame, telling_frame, width, &known);
 }
 
 bool ReadTheSame(const std::vector<const Frame*>& left, size_t left_shown, const std::vector<const Frame*>& right,

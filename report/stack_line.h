@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/node_hash_map.h"
 #include "symbolizer/profile.h"
 
 namespace cadastre {
@@ -21,6 +22,24 @@ size_t ShownFrames(size_t frames, int owner_frame, int telling_frame);
 // "f (libz.so.1) < g < h": from the leaf to the owner, without the middle where the line would be wider than `width`
 // columns.
 std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, size_t width);
+
+// Names of frames as lines have them, each made once: most frames of a stack are those of others. Not thread-safe;
+// frames must live as long as this.
+class FrameNames {
+ public:
+  struct Name {
+    std::string text;
+    size_t width = 0;  // columns
+  };
+  // `passed`: between what allocated and the owner.
+  const Name& Of(const Frame* frame, bool passed);
+
+ private:
+  absl::node_hash_map<const Frame*, Name> whole_, passed_;
+};
+// The same for many stacks.
+std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, size_t width,
+                      FrameNames* known);
 
 // Calls from two lines of a function that has no line numbers are two sites that read the same. `shown`: ShownFrames of
 // each.

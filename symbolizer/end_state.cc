@@ -89,7 +89,7 @@ bool IsLaterImage(const std::string& path, const format::Header& header) {
   std::ifstream file(path, std::ios::binary);
   format::Header other;
   return file.read(reinterpret_cast<char*>(&other), sizeof(other)) &&
-         memcmp(other.magic, format::kMagic, sizeof(other.magic)) == 0 && other.version == format::kVersion &&
+         memcmp(other.magic, format::kMagic, sizeof(other.magic)) == 0 && format::IsKnownVersion(other.version) &&
          !other.is_snapshot && other.pid == header.pid && other.pid_namespace == header.pid_namespace &&
          other.process_start_ticks == header.process_start_ticks &&
          other.start_monotonic_ns > header.start_monotonic_ns;

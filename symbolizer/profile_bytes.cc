@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "symbolizer/packed_bytes.h"
 
 namespace cadastre {
 namespace {
@@ -104,7 +105,7 @@ absl::StatusOr<std::unique_ptr<ProfileBytes>> OpenProfileFile(const std::string&
     return absl::InvalidArgumentError(
         absl::StrCat(path, directory ? ": is a directory, not a profile" : ": not a regular file"));
   }
-  return std::make_unique<FileBytes>(descriptor, static_cast<uint64_t>(status.st_size));
+  return Unpacked(path, std::make_unique<FileBytes>(descriptor, static_cast<uint64_t>(status.st_size)));
 }
 
 std::unique_ptr<ProfileBytes> ProfileBytesInMemory(const char* bytes, uint64_t size) {

@@ -53,12 +53,14 @@ class ProfileBytes {
   // read.
   virtual bool may_change() const = 0;
   virtual LoadedRegion Load(uint64_t offset, uint64_t bytes) = 0;
+  // What of a packed profile (packed_profile.h) is not there any more; empty = nothing.
+  virtual std::string damage() const { return ""; }
 };
 
-// Refuses what is not a regular file. The message names the path.
+// Refuses what is not a regular file. The message names the path. A packed profile is given unpacked.
 absl::StatusOr<std::unique_ptr<ProfileBytes>> OpenProfileFile(const std::string& path);
 
-// `bytes` must outlive the result and every region loaded from it.
+// `bytes` must outlive the result and every region loaded from it. They are given as they are.
 std::unique_ptr<ProfileBytes> ProfileBytesInMemory(const char* bytes, uint64_t size);
 
 }  // namespace cadastre

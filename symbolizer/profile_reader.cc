@@ -21,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "interposer/profile_format.h"
 #include "symbolizer/end_state.h"
+#include "symbolizer/packed_bytes.h"
 #include "symbolizer/pending_deltas.h"
 #include "symbolizer/process_block.h"
 #include "symbolizer/profile.h"
@@ -169,9 +170,10 @@ absl::Status ProfileReader::ReadHeader() {
   if (first.bytes() < sizeof(header_)) {
     return Error(absl::StrCat("the header is cut at offset ", first.bytes(), " of ", sizeof(header_)));
   }
-  if (header_.version != format::kVersion) {
+  if (!format::IsKnownVersion(header_.version)) {
     return Error(absl::StrCat("version ", header_.version, " at offset ", offsetof(format::Header, version),
-                              " is not supported; this program reads version ", format::kVersion));
+                              " is not supported; this program reads versions ", format::kVersion, " and ",
+                              format::kPackedVersion));
   }
   if (header_.header_bytes != sizeof(format::Header)) {
     return Error(absl::StrCat("a header of ", header_.header_bytes, " bytes at offset ",
@@ -252,6 +254,10 @@ void ProfileReader::CheckRegions() {
     header_.region_count = format::kRegionCount;
   }
   if (header_.is_incomplete != 0) Incomplete("the file was made from one that is cut or damaged");
+  if (const std::string damage = source_.damage(); !damage.empty()) {
+    Incomplete(damage);
+    Warn(absl::StrCat(damage, ": what was in the others is missing"));
+  }
   std::vector<std::string> missing;
   for (uint32_t kind = 0; kind <= format::kRegionProcess; kind++) {
     format::Region& region = header_.regions[kind];
@@ -591,7 +597,9 @@ absl::StatusOr<Profile> ReadProfile(const std::string& path) {
 }
 
 absl::StatusOr<Profile> ParseProfile(const std::string& path, const char* bytes, uint64_t size) {
-  return Read(path, *ProfileBytesInMemory(bytes, size));
+  absl::StatusOr<std::unique_ptr<ProfileBytes>> source = Unpacked(path, ProfileBytesInMemory(bytes, size));
+  if (!source.ok()) return source.status();
+  return Read(path, **source);
 }
 
 }  // namespace cadastre

@@ -1,4 +1,4 @@
-// `cadastre symbolize`: a copy of a profile with a region of names behind it (symbol_block.h).
+// `cadastre symbolize`: a packed copy of a profile with a region of names behind it (symbol_block.h).
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "interposer/profile_format.h"
+#include "symbolizer/packed_writer.h"
 #include "symbolizer/profile_bytes.h"
+#include "symbolizer/record_columns.h"
 #include "symbolizer/symbol_block.h"
 #include "symbolizer/symbolizer.h"
 
 namespace cadastre {
 namespace {
-
-constexpr uint64_t kCopyBytes = 8 << 20;
 
 uint64_t NowRealtimeNs() {
   timespec now;
@@ -43,22 +43,7 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  void WriteAt(uint64_t offset, const char* bytes, uint64_t count) {
-    while (count > 0 && error_ == 0) {
-      ssize_t done = pwrite(descriptor_, bytes, count, static_cast<off_t>(offset));
-      if (done < 0 && errno == EINTR) continue;
-      if (done <= 0) {
-        error_ = done < 0 ? errno : ENOSPC;
-        return;
-      }
-      offset += done;
-      bytes += done;
-      count -= done;
-    }
-  }
-  void SetSize(uint64_t size) {
-    if (error_ == 0 && ftruncate(descriptor_, static_cast<off_t>(size)) != 0) error_ = errno;
-  }
+  int descriptor() const { return descriptor_; }  // -1: see Commit
   absl::Status Commit() {
     if (error_ == 0 && fsync(descriptor_) != 0) error_ = errno;
     if (error_ == 0 && rename(temporary_.c_str(), path_.c_str()) != 0) error_ = errno;
@@ -74,21 +59,40 @@ class NewFile {
   int error_ = 0;
 };
 
-bool IsAllZeros(const char* bytes, uint64_t count) {
-  return count == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0);
+// Whole records only: what is there of a region begins and ends at pages.
+void AddRegion(uint32_t kind, const LoadedRegion& region, PackedWriter* to) {
+  const uint64_t unit = std::max<uint64_t>(1, RecordBytesOf(kind));
+  uint64_t done = 0;
+  for (const Extent& extent : region.extents()) {
+    const uint64_t begin = std::max(done, extent.begin / unit * unit);
+    const uint64_t end = std::min((extent.end + unit - 1) / unit, region.bytes() / unit) * unit;
+    if (begin >= end) continue;
+    to->Add(kind, begin, region.data() + begin, end - begin);
+    done = end;
+  }
 }
 
-// Copies what is not a hole; pages of zeros become holes.
-void CopySparse(ProfileBytes& from, uint64_t end, NewFile* to) {
-  for (uint64_t at = 0; at < end; at += kCopyBytes) {
-    LoadedRegion part = from.Load(at, std::min(kCopyBytes, end - at));
-    for (const Extent& extent : part.extents()) {
-      for (uint64_t page = extent.begin; page < extent.end; page += format::kPageBytes) {
-        uint64_t count = std::min(format::kPageBytes, extent.end - page);
-        if (!IsAllZeros(part.data() + page, count)) to->WriteAt(at + page, part.data() + page, count);
-      }
-    }
-  }
+// Everything but names from an earlier run. As in report/profile_copy.h whatever names a record comes before it,
+// because the process may still run.
+void CopyRegions(ProfileBytes& from, const format::Header& header, PackedWriter* to) {
+  auto load = [&](uint32_t kind) {
+    const format::Region region = kind < header.region_count ? header.regions[kind] : format::Region{};
+    return region.bytes == 0 ? LoadedRegion() : from.Load(region.offset, region.bytes);
+  };
+  const LoadedRegion strings = load(format::kRegionStrings);
+  to->AddRawStrings(header, strings.data(), strings.bytes());
+  for (uint32_t kind : {format::kRegionLive, format::kRegionSites, format::kRegionBuffers})
+    AddRegion(kind, load(kind), to);
+  const LoadedRegion frames = load(format::kRegionFrames);
+  to->AddStacks(
+      [&](uint64_t first, uint64_t count, uint64_t* words) {
+        memcpy(words, frames.data() + first * sizeof(*words), count * sizeof(*words));
+        return true;
+      },
+      frames.bytes() / sizeof(uint64_t));
+  for (uint32_t kind : {format::kRegionProcess, format::kRegionMappings, format::kRegionThreads,
+                        format::kRegionLibraries, format::kRegionStrings})
+    AddRegion(kind, load(kind), to);
 }
 
 SymbolBlock ResolveAll(const Profile& profile, const SymbolizerOptions& options) {
@@ -122,6 +126,7 @@ absl::Status WriteSymbolizedProfile(const std::string& profile_path, const std::
   if (!profile.ok()) return profile.status();
 
   NewFile out(out_path);
+  if (out.descriptor() < 0) return out.Commit();
   // Before the names are looked up, which takes time: the copy of a running process should be as old as what they were
   // looked up for.
   uint64_t size = (*source)->size();
@@ -136,13 +141,6 @@ absl::Status WriteSymbolizedProfile(const std::string& profile_path, const std::
   // Names from an earlier run stand last and are replaced.
   if (header.region_count > format::kRegionSymbols && symbols.bytes > 0 && symbols.offset < size)
     copied = symbols.offset;
-  CopySparse(**source, copied, &out);
-
-  std::string block = WriteSymbolBlock(ResolveAll(*profile, options));
-  symbols.offset = PageUp(copied);
-  symbols.bytes = PageUp(block.size());
-  symbols.record_bytes = 1;
-  header.region_count = std::max<uint32_t>(header.region_count, format::kRegionSymbols + 1);
   // Regions that a cut file lacks stay cut: the names take their place in the file, so its size says nothing any more.
   header.is_incomplete = profile->incomplete.empty() ? 0 : 1;
   for (uint32_t kind = 0; kind < header.region_count && kind < format::kRegionCapacity; kind++) {
@@ -152,6 +150,14 @@ absl::Status WriteSymbolizedProfile(const std::string& profile_path, const std::
     region.bytes = std::min(region.bytes, room);
     if (region.bytes == 0) region.offset = sizeof(header);
   }
+  PackedWriter packed(out.descriptor(), out_path);
+  CopyRegions(**source, header, &packed);
+
+  std::string block = WriteSymbolBlock(ResolveAll(*profile, options));
+  symbols.offset = PageUp(copied);
+  symbols.bytes = PageUp(block.size());
+  symbols.record_bytes = 1;
+  header.region_count = std::max<uint32_t>(header.region_count, format::kRegionSymbols + 1);
   header.file_bytes = symbols.offset + symbols.bytes;
   if (profile->end == EndState::kRunning && header.is_snapshot == 0) {
     header.is_snapshot = 1;
@@ -159,9 +165,8 @@ absl::Status WriteSymbolizedProfile(const std::string& profile_path, const std::
     header.snapshot_end_realtime_ns = NowRealtimeNs();
   }
   if (profile->end == EndState::kExec) header.outcome.end = format::kEndExec;  // seen here, and nowhere else
-  out.WriteAt(symbols.offset, block.data(), block.size());
-  out.WriteAt(0, reinterpret_cast<const char*>(&header), sizeof(header));
-  out.SetSize(header.file_bytes);
+  packed.Add(format::kRegionSymbols, 0, block.data(), block.size());
+  if (absl::Status written = packed.Finish(&header); !written.ok()) return written;
   return out.Commit();
 }
 

@@ -1,5 +1,7 @@
 #include "symbolizer/utf8.h"
 
+#include <string.h>
+
 namespace cadastre {
 namespace {
 
@@ -16,6 +18,17 @@ uint32_t SurrogateAt(absl::string_view text, size_t at) {
   if (ByteAt(text, at) != 0xed || ByteAt(text, at + 1) < 0xa0 || !IsTail(text, at + 1) || !IsTail(text, at + 2))
     return 0;
   return 0xd000 | (ByteAt(text, at + 1) & 0x3f) << 6 | (ByteAt(text, at + 2) & 0x3f);
+}
+
+// Of the ASCII characters from `at` on.
+size_t AsciiLength(absl::string_view text, size_t at) {
+  const size_t begin = at;
+  for (uint64_t word = 0; at + sizeof(word) <= text.size(); at += sizeof(word)) {
+    memcpy(&word, text.data() + at, sizeof(word));
+    if ((word & 0x8080808080808080) != 0) break;
+  }
+  while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) at++;
+  return at - begin;
 }
 
 bool IsHigh(uint32_t surrogate) { return surrogate >= 0xd800 && surrogate < 0xdc00; }
@@ -60,7 +73,9 @@ std::string ValidUtf8(absl::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
-    const size_t length = Utf8Length(text, at);
+    // Nearly all text is ASCII, and a stack has kilobytes of it.
+    const size_t ascii = AsciiLength(text, at);
+    const size_t length = ascii > 0 ? ascii : Utf8Length(text, at);
     if (length == 0) {
       AppendUtf8(kReplacement, &out);
       at++;

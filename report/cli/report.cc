@@ -73,7 +73,7 @@ int PrintReport(const ReportCommand& command) {
     report.rss = BuildLedger(*memory, {&input.profile, input.attribution.get()});
   }
   if (command.format == "json") return PrintPieces([&](TextSink sink) { WriteJson(report, command.top, sink); });
-  if (command.format == "csv") return Print(FormatCsv(report, command.top));
+  if (command.format == "csv") return PrintPieces([&](TextSink sink) { WriteCsv(report, command.top, sink); });
   if (command.format == "markdown") return Print(FormatMarkdown(report, command.top));
   TextOptions text;
   text.style = StyleForDescriptor(STDOUT_FILENO);

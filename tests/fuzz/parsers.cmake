@@ -19,6 +19,7 @@ function(cadastre_fuzz name mutations)
 endfunction()
 
 cadastre_fuzz(profile_reader 5000)
+cadastre_fuzz(packed_profile 5000)
 cadastre_fuzz(symbol_block 10000)
 cadastre_fuzz(cached_names 10000)
 cadastre_fuzz(process_block 10000)

@@ -317,6 +317,14 @@ while True:
                        stdin=b"grow 2\nend 0\n")
             self.assertEqual(len(self.names()), 2)
 
+    def test_keep_in_a_program_knows_what_run_has_packed(self):
+        for _ in range(3):
+            target.run([ARGUMENTS.cadastre, "run", "--quiet", "--interval", "64k", "--out", self.live, "--", ARGUMENTS.program],
+                       stdin=b"grow 2\nend 0\n")
+        self.assertEqual(len(self.names()), 3)
+        self.alone(f"exec {ARGUMENTS.program}", "keep=1", b"grow 2\nend 0\n")
+        self.assertEqual(len(self.names()), 1)
+
     # -- run as a watcher
 
     def running(self, *options):

@@ -52,7 +52,9 @@ ProfileBuilder::ProfileBuilder() : strings_(8, '\0') {
 
 uint32_t ProfileBuilder::AddString(std::string_view bytes) {
   if (bytes.empty()) return 0;
-  uint32_t index = strings_.size() / 8;
+  const auto [known, is_new] = string_indices_.try_emplace(std::string(bytes), strings_.size() / 8);
+  const uint32_t index = known->second;
+  if (!is_new) return index;
   format::StringHeader header{static_cast<uint32_t>(bytes.size()), format::StringCheck(bytes.data(), bytes.size())};
   strings_.append(reinterpret_cast<const char*>(&header), sizeof(header));
   strings_.append(bytes);

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,7 @@ class ProfileBuilder {
   // Everything in the header may be changed before Build, except regions and file_bytes, which Build fills.
   format::Header& header() { return header_; }
 
-  uint32_t AddString(std::string_view bytes);
+  uint32_t AddString(std::string_view bytes);  // interned, as the target's are
   // build_id_hex: lower-case hex, at most 64 digits, may be empty. bias 0, [start, end) = [0x7f0000000000 + index MiB,
   // + 1 MiB).
   uint32_t AddLibrary(std::string_view path, std::string_view build_id_hex = "");
@@ -75,6 +76,7 @@ class ProfileBuilder {
  private:
   format::Header header_{};
   std::string strings_;
+  std::map<std::string, uint32_t> string_indices_;
   std::deque<format::LibraryRecord> libraries_;
   std::deque<format::ThreadRecord> threads_;
   std::deque<format::BufferRecord> buffers_;

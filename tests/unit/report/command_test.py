@@ -94,7 +94,7 @@ class CommandTest(unittest.TestCase):
         profile = self.recorded(self.run_sh("x=1; exit 0", "--quiet").stderr)
         before = sorted(os.listdir(self.out))
         out = os.path.join(self.out, "copy.cad")
-        ran = target.run(["/bin/bash", "-c", f"ulimit -f 10; {ARGUMENTS.cadastre} symbolize {profile} -o {out}"])
+        ran = target.run(["/bin/bash", "-c", f"ulimit -f 2; {ARGUMENTS.cadastre} symbolize {profile} -o {out}"])
         self.assertEqual((ran.status, ran.stderr.count("\n")), (2, 1), ran)
         self.assertEqual(sorted(os.listdir(self.out)), before)
         # What is started has the signal as it was.

@@ -99,6 +99,34 @@ TEST_CASE("A copy is as long as what is used, and its holes are not filled", "[p
   CHECK(std::filesystem::file_size(folder / "c.cad") <= std::filesystem::file_size(copy));
 }
 
+TEST_CASE("A packed copy is copied block by block, and its header still says whose it is", "[profile_copy]") {
+  Folder folder;
+  const std::string live = folder / "a.cad", packed = folder / "b.cad", again = folder / "b.cad@later";
+  REQUIRE(SmallProfile(1000).WriteTo(live));
+  REQUIRE(CopyProfile(live, packed, {.is_snapshot = false, .saved = true}).ok());
+  REQUIRE(CopyProfile(packed, again, {.label = "later"}).ok());
+  CHECK(std::filesystem::file_size(again) == std::filesystem::file_size(packed));
+  CHECK(std::filesystem::file_size(packed) < 16 << 10);
+  auto profile = ReadProfile(again);
+  REQUIRE(profile.ok());
+  CHECK(profile->version == format::kPackedVersion);
+  CHECK(profile->label == "later");
+  CHECK(profile->live.size() == 1000);
+  ProfileIdentity identity;
+  const int descriptor = open(packed.c_str(), O_RDONLY);
+  REQUIRE(ReadIdentity(descriptor, &identity));
+  close(descriptor);
+  CHECK(identity.saved);
+  CHECK(identity.exe == "/usr/bin/example");
+  CHECK(identity.host == "testhost");
+  // What steers a process is for live files.
+  CHECK(WriteControl(packed, {.paused = true}).message().find("not a live profile") != std::string::npos);
+  // Damage goes along, and is told of.
+  std::filesystem::resize_file(packed, std::filesystem::file_size(packed) - 100);
+  REQUIRE(CopyProfile(packed, again, {.label = "cut", .overwrite = true}).ok());
+  CHECK(ReadProfile(again)->incomplete.find("the file is cut at ") == 0);
+}
+
 TEST_CASE("A file that is cut, or whose regions lie over each other, is copied as it is", "[profile_copy]") {
   Folder folder;
   std::string live = folder / "a.cad", copy = folder / "b.cad";

@@ -23,6 +23,12 @@ TEST_CASE("What is no character becomes U+FFFD, one for each", "[utf8]") {
   CHECK(FromModifiedUtf8("a\xed\xa0") == "a\xef\xbf\xbd\xef\xbf\xbd");                // cut
   CHECK(FromModifiedUtf8("\xff") == "\xef\xbf\xbd");
   CHECK(ValidUtf8("a\xed\xa0\xbd") == "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  for (size_t before = 0; before < 20; before++) {
+    // Text is taken by the word while it is ASCII: a broken byte anywhere in one.
+    const std::string ascii(before, 'a');
+    CHECK(ValidUtf8(ascii + "\xed" + ascii) == ascii + "\xef\xbf\xbd" + ascii);
+    CHECK(ValidUtf8(ascii + "\xc3\xbc") == ascii + "\xc3\xbc");
+  }
   CHECK(ValidUtf8("\xf0\x9f\x98\x80 \xc3\xbc") == "\xf0\x9f\x98\x80 \xc3\xbc");
 }
 

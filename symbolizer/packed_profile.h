@@ -1,0 +1,60 @@
+// A saved profile: a header, the first strings and, compressed, everything else. Written by `cadastre`, never by the
+// target, whose live file stays as profile_format.h describes it.
+//
+// Bytes, little-endian:
+//   0       format::Header, version kPackedVersion. Its regions and file_bytes are those of the profile before: what a
+//           reader gets is that file again, without what nobody reads (free slots, hashes of sites).
+//   4096    the strings region as it is, up to Header::packed_offset: exe, host and options, for who looks at the
+//           header alone (the target's `keep=`). Left out where they would take more than kMostRawStringBytes.
+//   then    blocks, each a PackedBlock and its `stored_bytes`; the last one is of kind kPackedEnd.
+// A block stands on its own: what is damaged or cut costs the records in it and no others. The text of a block, before
+// zstd, is one of:
+//   kPackedPlain    the bytes of the region from `first` (a byte) on
+//   kPackedRecords  records from index `first` on, field by field (record_columns.h)
+//   kPackedStacks   words of the frames region from `first` on, stack by stack (stack_columns.h)
+//
+//   ┌────────┬─────────────┬───────┬───────┬───────┬─────┬───────┬─────┐
+//   │ Header │ strings ... │ live  │ live  │ sites │ ... │ names │ end │
+//   └────────┴─────────────┴───────┴───────┴───────┴─────┴───────┴─────┘
+//
+// Blocks of one region ascend and do not overlap, so a small file cannot ask for more memory than its regions have,
+// and these have no more than kMaxUnpackedBytes: what `memory=` allows, and room for names.
+#ifndef CADASTRE_SYMBOLIZER_PACKED_PROFILE_H_
+#define CADASTRE_SYMBOLIZER_PACKED_PROFILE_H_
+
+#include <cstdint>
+
+#include "interposer/profile_format.h"
+
+namespace cadastre {
+
+inline constexpr uint32_t kPackedBlockMagic = 0x4b4c4243;  // "CBLK"
+inline constexpr uint64_t kPackedUnitBytes = 256 << 10;    // of a region, in one block
+inline constexpr uint64_t kMaxPackedTextBytes = 2 << 20;   // columns may take more than the records did
+inline constexpr uint64_t kMaxUnpackedBytes = (1ull << 38) + (1ull << 32);
+inline constexpr uint64_t kMostRawStringBytes = 64 << 10;
+
+enum PackedEncoding : uint16_t { kPackedEnd = 0, kPackedPlain = 1, kPackedRecords = 2, kPackedStacks = 3 };
+
+struct PackedBlock {
+  uint32_t magic;
+  uint32_t
+      header_check;  // CRC-32 (zlib) of the fields behind it: with it the length can be trusted to go on after damage
+  uint32_t stored_check;  // CRC-32 of the stored bytes
+  uint16_t region;        // format::RegionKind
+  uint16_t encoding;
+  uint32_t stored_bytes;
+  uint32_t text_bytes;  // before compression
+  uint64_t first;       // of the units below, that the block speaks of; of the end: blocks before it
+  uint64_t count;       // bytes, records or words: no other is named in the block
+};
+static_assert(sizeof(PackedBlock) == 40);
+
+uint32_t PackedHeaderCheck(const PackedBlock& block);
+uint32_t PackedStoredCheck(const PackedBlock& block, const char* stored);
+// Bytes of the unit in which it counts: a byte, a record or a word; 0 for what no block can be.
+uint64_t PackedUnitOf(const PackedBlock& block);
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_SYMBOLIZER_PACKED_PROFILE_H_

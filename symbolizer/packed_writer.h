@@ -1,0 +1,79 @@
+// Writes the blocks of a packed profile (packed_profile.h), one after another, from records as they are read.
+//
+// Memory: one block, and 16 bytes for each site. Errors: kept; the first one is what Finish returns, and nothing is
+// written behind it. Thread-safety: not thread-safe.
+//
+// Example:
+//   PackedWriter out(descriptor, "pay.cad");
+//   out.AddRawStrings(header, strings, bytes);
+//   out.Add(format::kRegionLive, offset_in_region, records, bytes);   // whole records of it, ascending
+//   out.Add(format::kRegionSites, ...);
+//   out.AddStacks([&](uint64_t first, uint64_t count, uint64_t* words) { return ReadWords(...); }, words_in_region);
+//   absl::Status status = out.Finish(&header);   // it has become a packed one
+#ifndef CADASTRE_SYMBOLIZER_PACKED_WRITER_H_
+#define CADASTRE_SYMBOLIZER_PACKED_WRITER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "interposer/profile_format.h"
+#include "symbolizer/packed_profile.h"
+#include "symbolizer/stack_columns.h"
+
+struct ZSTD_CCtx_s;
+
+namespace cadastre {
+
+class PackedWriter {
+ public:
+  // Where everything behind the header and the raw strings goes. `path` is for messages.
+  PackedWriter(int descriptor, std::string path);
+  ~PackedWriter();
+  PackedWriter(const PackedWriter&) = delete;
+  PackedWriter& operator=(const PackedWriter&) = delete;
+
+  // The start of the strings region, `bytes` of it, as far as exe, host and options need it. Before anything else.
+  void AddRawStrings(const format::Header& header, const char* strings, uint64_t bytes);
+
+  // A piece of a region: whole records, or pages. Zeros take no room. Sites are remembered for AddStacks.
+  void Add(uint32_t region, uint64_t offset, const char* bytes, uint64_t count);
+
+  // The frames of all sites that were added. `read` fills `words` with `count` words of the region from `first` on;
+  // false: they are not to be had, and left out.
+  using ReadWords = absl::FunctionRef<bool(uint64_t first, uint64_t count, uint64_t* words)>;
+  void AddStacks(ReadWords read, uint64_t words_in_region);
+
+  // What was added since the mark is taken back.
+  struct Mark {
+    uint64_t offset, blocks;
+    size_t stacks;
+  };
+  Mark Now() const { return {offset_, blocks_, stacks_.size()}; }
+  void BackTo(const Mark& mark);
+
+  // Ends the file and writes the header, which becomes a packed one.
+  absl::Status Finish(format::Header* header);
+
+ private:
+  void AddPlain(uint32_t region, uint64_t offset, const char* bytes, uint64_t count);
+  void RememberStacks(const char* sites, uint64_t count);
+  void AddStackBlock(absl::Span<const StackPlace> stacks, ReadWords read);
+  void Write(PackedBlock block, const std::string& text);
+  void WriteAt(uint64_t offset, const char* bytes, uint64_t count);
+
+  int descriptor_;
+  std::string path_;
+  uint64_t packed_offset_ = sizeof(format::Header), offset_ = packed_offset_;
+  uint64_t blocks_ = 0;
+  std::vector<StackPlace> stacks_;
+  std::string text_, packed_;
+  ZSTD_CCtx_s* context_;
+  absl::Status status_;
+};
+
+}  // namespace cadastre
+
+#endif  // CADASTRE_SYMBOLIZER_PACKED_WRITER_H_

@@ -1,0 +1,109 @@
+// Blocks of a packed profile with right checksums: who made the file may have meant it.
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "symbolizer/packed_profile.h"
+#include "symbolizer/profile.h"
+#include "symbolizer/record_columns.h"
+#include "symbolizer/stack_columns.h"
+#include "tests/fuzz/corpus_runner.h"
+#include "tests/support/profile_builder.h"
+
+namespace cadastre::testing {
+// An input is a row of these, each with its text behind it.
+struct Recipe {
+  uint8_t region, encoding;
+  uint16_t first, count, text_bytes;
+};
+
+namespace {
+
+std::string Piece(uint32_t region, PackedEncoding encoding, uint64_t count, const std::string& text) {
+  const Recipe recipe = {static_cast<uint8_t>(region), static_cast<uint8_t>(encoding), 0, static_cast<uint16_t>(count),
+                         static_cast<uint16_t>(text.size())};
+  return std::string(reinterpret_cast<const char*>(&recipe), sizeof(recipe)) + text;
+}
+
+ProfileBuilder FiveSites() {
+  ProfileBuilder builder;
+  const uint32_t library = builder.AddLibrary("/usr/lib/libfuzz.so", "0011223344");
+  const uint32_t thread = builder.AddThread("worker");
+  for (uint64_t i = 0; i < 5; i++) {
+    const uint32_t site = builder.AddSite(
+        {format::MakeLibraryFrame(format::kFrameReturn, library, 0x1234 + i), builder.JavaFrame("com.acme.A.b", 7)});
+    builder.AddSample(site, 0x1000 * (i + 1), 100, 1000, 5, thread);
+    builder.AddMapping(site, 0x100000 * (i + 1), 0x100000 * (i + 1) + 4096, 3);
+  }
+  return builder;
+}
+
+}  // namespace
+
+format::Header PackedHeader() {
+  format::Header header;
+  memcpy(&header, FiveSites().Build().data(), sizeof(header));
+  header.version = format::kPackedVersion;
+  header.packed_offset = sizeof(header);
+  return header;
+}
+
+std::vector<std::string> FuzzSeeds() {
+  const std::string raw = FiveSites().Build();
+  const format::Header header = PackedHeader();
+  std::string whole;
+  for (uint32_t kind = 0; kind < format::kRegionCount; kind++) {
+    const format::Region& region = header.regions[kind];
+    const std::string bytes = raw.substr(region.offset, region.bytes);
+    std::string text;
+    if (const uint64_t record_bytes = RecordBytesOf(kind); record_bytes != 0) {
+      if (EncodeRecords(kind, bytes.data(), region.bytes / record_bytes, &text))
+        whole += Piece(kind, kPackedRecords, region.bytes / record_bytes, text);
+    } else if (kind == format::kRegionFrames) {
+      const StackPlace places[] = {{0, 2}, {2, 2}, {4, 2}, {6, 2}, {8, 2}};
+      EncodeStacks(places, reinterpret_cast<const uint64_t*>(bytes.data()), 0, &text);
+      whole += Piece(kind, kPackedStacks, 10, text);
+    } else {
+      whole += Piece(kind, kPackedPlain, 512, bytes.substr(0, 512));
+    }
+  }
+  return {whole};
+}
+
+}  // namespace cadastre::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  using namespace cadastre;
+  const format::Header header = testing::PackedHeader();
+  std::string file(reinterpret_cast<const char*>(&header), sizeof(header));
+  uint64_t blocks = 0;
+  auto add = [&](PackedBlock block, const uint8_t* text, size_t text_bytes) {
+    std::string stored(ZSTD_compressBound(text_bytes), '\0');
+    stored.resize(ZSTD_compress(stored.data(), stored.size(), text, text_bytes, 1));
+    block.magic = kPackedBlockMagic;
+    block.stored_bytes = stored.size();
+    block.text_bytes = text_bytes;
+    block.stored_check = PackedStoredCheck(block, stored.data());
+    block.header_check = PackedHeaderCheck(block);
+    file.append(reinterpret_cast<const char*>(&block), sizeof(block)).append(stored);
+  };
+  testing::Recipe recipe;
+  for (size_t at = 0; size - at >= sizeof(recipe); blocks++) {
+    memcpy(&recipe, bytes + at, sizeof(recipe));
+    at += sizeof(recipe);
+    const size_t text_bytes = std::min<size_t>(recipe.text_bytes, size - at);
+    add({.region = recipe.region, .encoding = recipe.encoding, .first = recipe.first, .count = recipe.count},
+        bytes + at, text_bytes);
+    at += text_bytes;
+  }
+  add({.encoding = kPackedEnd, .first = blocks}, bytes, 0);
+  absl::StatusOr<Profile> profile = ParseProfile("/nowhere/fuzz.cad", file.data(), file.size());
+  if (!profile.ok()) abort();  // its header is sound
+  for (const LiveSample& sample : profile->live) {
+    if (sample.site >= profile->sites.size() || sample.thread >= profile->threads.size()) abort();
+  }
+  for (const Site& site : profile->sites) {
+    if (site.frames.empty()) abort();
+  }
+  return 0;
+}

@@ -1,0 +1,248 @@
+// What is saved is packed. Nothing of it may be lost, and what is damaged or cut may cost the records in it and no
+// others.
+#include "symbolizer/packed_profile.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "symbolizer/packed_text.h"
+#include "symbolizer/packed_writer.h"
+#include "symbolizer/profile.h"
+#include "symbolizer/record_columns.h"
+#include "symbolizer/stack_columns.h"
+#include "symbolizer/symbolizer.h"
+#include "tests/support/catch.h"
+#include "tests/support/profile_builder.h"
+#include "tests/support/temporary_directory.h"
+
+namespace cadastre {
+namespace {
+
+using testing::ProfileBuilder;
+
+constexpr uint32_t kSites = 3000, kLive = 12000;  // several blocks of each
+
+// A service: stacks that share their roots, threads, mappings, a pending delta, a free slot and a torn one.
+ProfileBuilder Service() {
+  ProfileBuilder builder;
+  builder.set_spare_pages(300);
+  const uint32_t library = builder.AddLibrary("/opt/app/libbilling.so", "00112233");
+  const uint32_t thread = builder.AddThread("worker");
+  std::vector<uint32_t> sites;
+  for (uint64_t i = 0; i < kSites; i++) {
+    std::vector<uint64_t> frames;
+    for (uint64_t depth = 0; depth < 10 + i % 20; depth++)
+      frames.push_back(format::MakeLibraryFrame(format::kFrameReturn, library, 0x1000 + (i >> depth) * 16 + depth));
+    frames.push_back(builder.JavaFrame("com.acme.Shop.method" + std::to_string(i % 50), i % 7));
+    sites.push_back(builder.AddSite(frames));
+  }
+  for (uint64_t i = 0; i < kLive; i++)
+    builder.AddSample(sites[i * 7 % kSites], 0x7f0000000000 + 64 * (i * 7919 % kLive), 64 + i % 300, 1024 + i, i * 1000,
+                      thread);
+  builder.live(17).state = format::kFree;
+  builder.live(18).state = format::kWriting;
+  builder.AddMapping(sites[3], 0x10000, 0x20000, format::kMappingFile | 1);
+  builder.AddMapping(sites[4], 0x30000, 0x50000, 3);
+  builder.AddBuffer({{sites[2], 1, 65536, 10, 1.5}});
+  return builder;
+}
+
+struct Folder : testing::TemporaryDirectory {
+  std::string raw = *this / "raw.cad", packed = *this / "packed.cad";
+
+  explicit Folder(const ProfileBuilder& builder) {
+    REQUIRE(builder.WriteTo(raw));
+    REQUIRE(WriteSymbolizedProfile(raw, packed, {}).ok());
+  }
+  std::string Bytes() const {
+    std::ifstream file(packed, std::ios::binary);
+    return (std::stringstream() << file.rdbuf()).str();
+  }
+};
+
+format::Header HeaderOf(const std::string& bytes) {
+  format::Header header;
+  memcpy(&header, bytes.data(), sizeof(header));
+  return header;
+}
+
+// Where each block begins; the end last.
+std::vector<uint64_t> BlocksOf(const std::string& bytes) {
+  std::vector<uint64_t> blocks;
+  for (uint64_t at = HeaderOf(bytes).packed_offset; at < bytes.size();) {
+    PackedBlock block;
+    REQUIRE(bytes.size() - at >= sizeof(block));
+    memcpy(&block, bytes.data() + at, sizeof(block));
+    REQUIRE(block.magic == kPackedBlockMagic);
+    blocks.push_back(at);
+    at += sizeof(block) + block.stored_bytes;
+  }
+  return blocks;
+}
+
+Profile Parsed(const std::string& bytes) {
+  absl::StatusOr<Profile> profile = ParseProfile("x.cad", bytes.data(), bytes.size());
+  INFO(profile.status().message());
+  REQUIRE(profile.ok());
+  return *std::move(profile);
+}
+
+TEST_CASE("A packed profile says what the one before said, and is a fraction of it", "[packed_profile]") {
+  Folder folder(Service());
+  absl::StatusOr<Profile> raw = ReadProfile(folder.raw), packed = ReadProfile(folder.packed);
+  REQUIRE(raw.ok());
+  REQUIRE(packed.ok());
+  CHECK(packed->incomplete == "");
+  REQUIRE(raw->warnings.size() == 1);  // the torn slot; that there is no such library was found out by symbolizing
+  CHECK(packed->warnings.front() == raw->warnings.front());
+  CHECK(packed->losses.torn_records == raw->losses.torn_records);
+  CHECK(packed->losses.torn_records == 1);
+  CHECK(packed->exe == raw->exe);
+  CHECK(packed->command == raw->command);
+  CHECK(packed->java_names == raw->java_names);
+  REQUIRE(packed->live.size() == raw->live.size());
+  CHECK(packed->live.size() == kLive - 2);
+  for (size_t i = 0; i < raw->live.size(); i++) {
+    const LiveSample &a = raw->live[i], &b = packed->live[i];
+    REQUIRE(std::tie(a.site, a.thread, a.context, a.address, a.size_bytes, a.weight_bytes, a.time_ns) ==
+            std::tie(b.site, b.thread, b.context, b.address, b.size_bytes, b.weight_bytes, b.time_ns));
+  }
+  REQUIRE(packed->sites.size() == raw->sites.size());
+  for (size_t i = 0; i < raw->sites.size(); i++) {
+    const Site &a = raw->sites[i], &b = packed->sites[i];
+    REQUIRE(a.frames == b.frames);
+    REQUIRE(std::tie(a.id, a.kind, a.flags, a.samples, a.allocated_count, a.allocated_bytes, a.allocated_variance,
+                     a.bytes_at_peak, a.own_peak_bytes, a.first_thread) ==
+            std::tie(b.id, b.kind, b.flags, b.samples, b.allocated_count, b.allocated_bytes, b.allocated_variance,
+                     b.bytes_at_peak, b.own_peak_bytes, b.first_thread));
+  }
+  REQUIRE(packed->mappings.size() == 2);
+  CHECK(packed->mappings[1].end == 0x50000);
+  CHECK(packed->mappings[1].site == raw->mappings[1].site);
+  CHECK(packed->threads.at(1).name == "worker");
+  CHECK(packed->libraries.at(1).build_id == "00112233");
+  CHECK(std::filesystem::file_size(folder.packed) < std::filesystem::file_size(folder.raw) / 20);
+}
+
+TEST_CASE("A packed profile that is cut anywhere gives all blocks that are whole", "[packed_profile]") {
+  Folder folder(Service());
+  const std::string bytes = folder.Bytes();
+  const std::vector<uint64_t> blocks = BlocksOf(bytes);
+  REQUIRE(blocks.size() > 10);
+  size_t before = 0;
+  for (uint64_t block : blocks) {
+    for (uint64_t cut : {block, block + 1, block + 39, block + 41}) {
+      if (cut >= bytes.size()) continue;
+      const Profile profile = Parsed(bytes.substr(0, cut));
+      CHECK(profile.incomplete.find("the file is cut at ") == 0);
+      CHECK(profile.live.size() <= kLive - 2);
+    }
+    // Live samples come first: they grow with each block, as soon as their sites are there.
+    const Profile profile = Parsed(bytes.substr(0, block));
+    CHECK(profile.live.size() >= before);
+    before = profile.live.size();
+  }
+  CHECK(before == kLive - 2);
+  const std::string header = bytes.substr(0, HeaderOf(bytes).packed_offset);
+  CHECK(Parsed(header).live.empty());
+}
+
+TEST_CASE("A flipped byte costs its block and no other", "[packed_profile]") {
+  Folder folder(Service());
+  const std::string bytes = folder.Bytes();
+  const std::vector<uint64_t> blocks = BlocksOf(bytes);
+  const size_t sites = Parsed(bytes).sites.size();
+  for (size_t i = 0; i + 1 < blocks.size(); i++) {
+    for (uint64_t at : {blocks[i], blocks[i] + 5, blocks[i] + 14, blocks[i] + 16, blocks[i] + 40, blocks[i + 1] - 1}) {
+      std::string flipped = bytes;
+      flipped[at] ^= 0x10;
+      const Profile profile = Parsed(flipped);
+      INFO("block " << i << ", byte " << at - blocks[i] << ": " << profile.incomplete);
+      CHECK(profile.incomplete == absl::StrCat("1 of the file's ", blocks.size() - 1, " blocks are damaged"));
+      PackedBlock block;
+      memcpy(&block, bytes.data() + blocks[i], sizeof(block));
+      const bool of_live = block.region == format::kRegionLive, of_stacks = block.region == format::kRegionFrames;
+      const bool of_sites = block.region == format::kRegionSites;
+      if (!of_sites && !of_stacks) CHECK(profile.sites.size() == sites);
+      if (of_live) CHECK(profile.live.size() + block.count >= kLive - 2);
+      if (of_live) CHECK(profile.live.size() < kLive - 2);
+    }
+  }
+}
+
+TEST_CASE("What is larger than a profile can be is refused", "[packed_profile]") {
+  Folder folder(Service());
+  std::string bytes = folder.Bytes();
+  format::Header header = HeaderOf(bytes);
+  auto message = [&] {
+    memcpy(bytes.data(), &header, sizeof(header));
+    return std::string(ParseProfile("x.cad", bytes.data(), bytes.size()).status().message());
+  };
+  header.regions[format::kRegionLive].bytes = UINT64_MAX;
+  CHECK(message() == "x.cad: the header of a packed profile is damaged: its regions are larger than a profile can be");
+  header = HeaderOf(folder.Bytes());
+  header.packed_offset = bytes.size() + 1;
+  CHECK(message().find("its blocks begin at ") != std::string::npos);
+  header = HeaderOf(folder.Bytes());
+  header.version = format::kPackedVersion + 1;
+  CHECK(message() == "x.cad: version 3 at offset 8 is not supported; this program reads versions 1 and 2");
+}
+
+TEST_CASE("A block that unfolds to more than it may is not unpacked", "[packed_profile]") {
+  Folder folder(Service());
+  const std::string path = folder / "bomb.cad";
+  format::Header header = HeaderOf(folder.Bytes());
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT, 0600);
+  // The same records again and again: blocks of one region must ascend.
+  PackedWriter out(descriptor, path);
+  const std::string zeros(kPackedUnitBytes, '\1');
+  for (int i = 0; i < 100; i++) out.Add(format::kRegionStrings, 0, zeros.data(), zeros.size());
+  REQUIRE(out.Finish(&header).ok());
+  close(descriptor);
+  absl::StatusOr<Profile> profile = ReadProfile(path);
+  REQUIRE(profile.ok());
+  CHECK(profile->incomplete == "99 of the file's 100 blocks are damaged");
+}
+
+TEST_CASE("Columns that cannot be are refused", "[packed_profile]") {
+  std::vector<format::LiveRecord> records(3);
+  for (uint32_t i = 0; i < 3; i++) records[i] = {7 << 2 | format::kReady, i, 4096 * i + 16, 24, 24, i, 0, 0};
+  std::string text;
+  REQUIRE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), 3, &text));
+  std::vector<format::LiveRecord> again(3);
+  auto decode = [&](const std::string& bytes, uint64_t count) {
+    again.assign(3, {});
+    return DecodeRecords(format::kRegionLive, bytes, reinterpret_cast<char*>(again.data()), count);
+  };
+  REQUIRE(decode(text, 3));
+  CHECK(again[2].address == 4096 * 2 + 16);
+  CHECK(again[2].state == format::kReady);
+  CHECK_FALSE(decode(text, 2));
+  CHECK_FALSE(decode(text + '\0', 3));
+  for (size_t cut = 0; cut < text.size(); cut++) CHECK_FALSE(decode(text.substr(0, cut), 3));
+  records.assign(3, {});
+  CHECK_FALSE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), 3, &text));
+}
+
+TEST_CASE("Stacks come back from columns, and columns that cannot be are refused", "[packed_profile]") {
+  const uint64_t words[] = {1, 2, 9, 0, 0, 3, 2, 9, 9, 9};
+  const StackPlace places[] = {{100, 3}, {105, 3}, {108, 2}};
+  std::string text;
+  EncodeStacks(places, words, 100, &text);
+  uint64_t again[10] = {};
+  REQUIRE(DecodeStacks(text, again, 10));
+  CHECK(memcmp(words, again, sizeof(words)) == 0);
+  CHECK_FALSE(DecodeStacks(text, again, 9));
+  CHECK_FALSE(DecodeStacks(text + '\0', again, 10));
+  for (size_t cut = 0; cut < text.size(); cut++) CHECK_FALSE(DecodeStacks(text.substr(0, cut), again, 10));
+}
+
+}  // namespace
+}  // namespace cadastre
