@@ -1,11 +1,11 @@
 // Stacks of one thread that have been walked and have a site: most allocations of a loop come from a few of them.
 //
-// As in stack_memo.h a walk depends on nothing but the registers at its start and the words that it reads. So a stack is
-// known by (pc, sp, rbp), and is the same as before where all of these words still have their values: one load and one
-// comparison each, and no walk, no hash of frames and no search for the site. Code that may have been replaced is asked
-// for again. A place is taken over when its stack has not helped some times in a row, so that a program whose every stack
-// is another one does not pay for remembering them all.
-// Zero bytes know nothing. Thread- and signal-safety: as StackMemo.
+// As in stack_memo.h a walk depends on nothing but the registers at its start and the words that it reads. So a stack
+// is known by (pc, sp, rbp), and is the same as before where all of these words still have their values: one load and
+// one comparison each, and no walk, no hash of frames and no search for the site. Code that may have been replaced is
+// asked for again. A place is taken over when its stack has not helped some times in a row, so that a program whose
+// every stack is another one does not pay for remembering them all. Zero bytes know nothing. Thread- and signal-safety:
+// as StackMemo.
 #ifndef CADASTRE_INTERPOSER_KNOWN_STACKS_H_
 #define CADASTRE_INTERPOSER_KNOWN_STACKS_H_
 
@@ -45,13 +45,13 @@ class KnownStacks {
     known->words = 0;
     asm volatile("" ::: "memory");  // who interrupts this for good leaves an empty place
     uint32_t words = 0;
-    const bool fits = memo.CopyLibraries(known->libraries, kLibraries) &&
-                      memo.ForEachWord([&](uint64_t address, uint64_t value) {
-                        if (words == kWords || address - registers.sp > UINT32_MAX) return false;
-                        known->offset[words] = static_cast<uint32_t>(address - registers.sp);
-                        known->value[words++] = value;
-                        return true;
-                      });
+    const bool fits =
+        memo.CopyLibraries(known->libraries, kLibraries) && memo.ForEachWord([&](uint64_t address, uint64_t value) {
+          if (words == kWords || address - registers.sp > UINT32_MAX) return false;
+          known->offset[words] = static_cast<uint32_t>(address - registers.sp);
+          known->value[words++] = value;
+          return true;
+        });
     if (!fits) return;
     known->pc = registers.pc;
     known->sp = registers.sp;

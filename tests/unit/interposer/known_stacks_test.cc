@@ -1,5 +1,5 @@
-// Which stacks a thread knows: never one of which a word, a register or a library is another. That what it knows is what
-// a walk finds, for real stacks, is stack_capture_oracle_test's and oracle_programs_test.py's to prove.
+// Which stacks a thread knows: never one of which a word, a register or a library is another. That what it knows is
+// what a walk finds, for real stacks, is stack_capture_oracle_test's and oracle_programs_test.py's to prove.
 #include "interposer/known_stacks.h"
 
 #include <vector>
