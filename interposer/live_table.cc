@@ -247,15 +247,14 @@ bool LiveTableInit(uint32_t slots, uint64_t interval_bytes) {
   place_filter = ReserveMemory<uint8_t>(places);
   place_mask = places - 1;
   if (next_free == nullptr || place_filter == nullptr) return false;
-  // Levels until their entries together hold every slot twice.
-  uint64_t entries = 0;
-  while (level_count < kMaxLevels && entries < static_cast<uint64_t>(slots) * 2) {
-    uint64_t buckets = BucketsOf(level_count);
-    level_begin[level_count] = ReserveMemory<Bucket>(buckets * sizeof(Bucket));
-    if (level_begin[level_count] == nullptr) break;
-    entries += buckets * kEntries;
-    level_count++;
-  }
+  // Levels until their entries together hold every slot twice; fewer where there is no room for all.
+  uint64_t buckets = 0;
+  while (level_count < kMaxLevels && buckets * kEntries < static_cast<uint64_t>(slots) * 2)
+    buckets += BucketsOf(level_count++);
+  Bucket* begin = nullptr;
+  while (level_count > 0 && (begin = ReserveMemory<Bucket>(buckets * sizeof(Bucket))) == nullptr)
+    buckets -= BucketsOf(--level_count);
+  for (uint32_t level = 0; level < level_count; begin += BucketsOf(level++)) level_begin[level] = begin;
   return level_count > 0;
 }
 

@@ -248,7 +248,8 @@ void SessionPrepare() {
   if (!IsMeantForThisProcess() || alive_page == nullptr) return SetState(SessionState::kOff);
   ComplainUnderABarePreload();
   SayComplaints(facts, options, options_text);
-  LibraryMapInit();
+  // Started as `ld.so ./program` the kernel's name for what runs is the loader's.
+  LibraryMapInit(facts.loader_was_started ? "" : facts.exe);
   SetState(SessionState::kArmed);
 }
 
