@@ -11,7 +11,6 @@
 #include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
-#include "interposer/raw_syscall.h"
 
 namespace cadastre {
 namespace {
@@ -58,7 +57,7 @@ std::atomic<uint32_t> g_generation{1};
 std::atomic<uint32_t> g_closing{0};
 FindObjectFunction g_find_object = nullptr;
 uint64_t g_vdso_start = 0;
-char g_executable_path[4096];
+const char* g_executable_path = "";
 
 uint64_t SinceStart(uint64_t monotonic_ns) {
   uint64_t start = g_profile.header->start_monotonic_ns;
@@ -309,25 +308,15 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
   return 0;
 }
 
-// Started as `ld.so ./program`, /proc/self/exe names the loader: then the kernel loaded no interpreter and AT_BASE is
-// 0.
-void FindExecutablePath() {
-  long length = RawSyscall(SYS_readlink, reinterpret_cast<long>("/proc/self/exe"),
-                           reinterpret_cast<long>(g_executable_path), sizeof(g_executable_path) - 1);
-  if (IsSyscallError(length)) length = 0;
-  g_executable_path[length] = 0;
-  if (getauxval(AT_BASE) == 0) g_executable_path[0] = 0;
-}
-
 Visitor g_visitor;  // too large for a stack; Init and the callers below are serialised by g_visiting
 std::atomic<bool> g_visiting{false};
 
 }  // namespace
 
-void LibraryMapInit() {
+void LibraryMapInit(const char* executable_path) {
   g_find_object = reinterpret_cast<FindObjectFunction>(FindLoadedFunction("_dl_find_object"));
   g_vdso_start = getauxval(AT_SYSINFO_EHDR);
-  FindExecutablePath();
+  g_executable_path = executable_path;
   g_visiting.store(true, std::memory_order_relaxed);
   g_visitor.at_start = true;
   dl_iterate_phdr(Visit, &g_visitor);

@@ -39,7 +39,9 @@ struct LibraryEntry {
   uint64_t tables_start, tables_end;
 };
 
-void LibraryMapInit();
+// executable_path: what the executable is recorded as, whose own name for itself the loader leaves empty; "" = not
+// known. It is kept, not copied.
+void LibraryMapInit(const char* executable_path);
 void LibraryMapRefresh();         // outside hooks: learn of libraries that were opened since
 void LibraryMapBeforeDlclose();   // from here to AfterDlclose nothing remembered about libraries that can go is trusted
                                   // (old glibc)

@@ -56,10 +56,20 @@ uint64_t HomeOf(uint64_t place) { return place >> 2; }
 
 // The filter behind g_free_filter, for what that one lets through once there are thousands of live samples: a search in
 // vain costs a cache line for each level. One counter a place, as those count.
-constexpr uint64_t kPlaces = 1 << 20;
+constexpr uint64_t kMostPlaces = 1 << 20, kFewestPlaces = 4096;
 uint8_t* place_filter;
+uint64_t place_mask;
 
-uint8_t* PlaceCounter(uint64_t place) { return &place_filter[place % kPlaces]; }
+// As many as 16 GiB of live memory give samples, 32 Ki at the usual interval: each new sample touches another page of a
+// larger one.
+uint64_t PlacesFor(uint64_t interval_bytes) {
+  constexpr uint64_t kLiveBytes = 16ull << 30;
+  uint64_t places = kMostPlaces;
+  while (places > kFewestPlaces && interval_bytes > kLiveBytes / places) places /= 2;
+  return places;
+}
+
+uint8_t* PlaceCounter(uint64_t place) { return &place_filter[place & place_mask]; }
 
 bool MayContainPlace(uint64_t place) { return __atomic_load_n(PlaceCounter(place), __ATOMIC_RELAXED) != 0; }
 
@@ -234,21 +244,22 @@ bool RemoveInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t wan
 
 }  // namespace
 
-bool LiveTableInit(uint32_t slots, bool has_all) {
+bool LiveTableInit(uint32_t slots, uint64_t interval_bytes) {
   next_free = ReserveMemory<uint32_t>(static_cast<uint64_t>(slots) * sizeof(uint32_t));
-  place_filter = ReserveMemory<uint8_t>(kPlaces);
+  const uint64_t places = PlacesFor(interval_bytes);
+  place_filter = ReserveMemory<uint8_t>(places);
+  place_mask = places - 1;
   if (next_free == nullptr || place_filter == nullptr) return false;
-  if (has_all) FilterSaturate();
+  if (interval_bytes <= 1) FilterSaturate();
   counted_for = slots >= kLargeTable ? 8 : 1;
-  // Levels until their entries together hold every slot twice.
-  uint64_t entries = 0;
-  while (level_count < kMaxLevels && entries < static_cast<uint64_t>(slots) * 2) {
-    uint64_t buckets = BucketsOf(level_count);
-    level_begin[level_count] = ReserveMemory<Bucket>(buckets * sizeof(Bucket));
-    if (level_begin[level_count] == nullptr) break;
-    entries += buckets * kEntries;
-    level_count++;
-  }
+  // Levels until their entries together hold every slot twice; fewer where there is no room for all.
+  uint64_t buckets = 0;
+  while (level_count < kMaxLevels && buckets * kEntries < static_cast<uint64_t>(slots) * 2)
+    buckets += BucketsOf(level_count++);
+  Bucket* begin = nullptr;
+  while (level_count > 0 && (begin = ReserveMemory<Bucket>(buckets * sizeof(Bucket))) == nullptr)
+    buckets -= BucketsOf(--level_count);
+  for (uint32_t level = 0; level < level_count; begin += BucketsOf(level++)) level_begin[level] = begin;
   return level_count > 0;
 }
 

@@ -29,9 +29,10 @@ struct LiveSampleData {
   uint32_t context;  // string; format::LiveRecord::context
 };
 
-// Reserves private address space for a table of `slots` live samples. has_all: every block is recorded, so that the
-// filter that free asks would always say yes: it does, and is not kept up to date. False: no memory.
-bool LiveTableInit(uint32_t slots, bool has_all = false);
+// Reserves private address space for a table of `slots` live samples, one in about interval_bytes of live memory (more
+// are slower to look up). 1: every block is recorded, so that the filter that free asks would always say yes; it does,
+// and is not kept up to date. False: no memory.
+bool LiveTableInit(uint32_t slots, uint64_t interval_bytes);
 
 // Free slots are kept in kLiveShards lists, so that threads on different processors do not pass one cache line to and
 // fro: a thread takes and gives by its own one, any number modulo kLiveShards, and takes from others what it lacks.

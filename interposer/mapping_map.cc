@@ -13,7 +13,7 @@ struct Node {
   MappingRange range;
   uint64_t mark;
   uint32_t next[kHeight];  // 0 = end of the level
-  uint32_t height;
+  int height;
 };
 
 // nodes[0] is the head of all levels: a range before all others.
@@ -22,13 +22,15 @@ uint32_t capacity;
 uint32_t next_unused = 1;
 uint32_t free_nodes;  // linked by next[0]
 uint64_t height_seed = 0x9e3779b97f4a7c15ull;
+int tallest = 1;  // of all nodes so far: the levels above it are empty
 
 // The last node of each level that starts before an address.
 using Path = uint32_t[kHeight];
 
 void FindPath(uint64_t address, Path path) {
   uint32_t at = 0;
-  for (int level = kHeight - 1; level >= 0; level--) {
+  for (int level = kHeight - 1; level >= tallest; level--) path[level] = 0;
+  for (int level = tallest - 1; level >= 0; level--) {
     for (uint32_t next = nodes[at].next[level]; next != 0 && nodes[next].range.start < address;
          next = nodes[at].next[level]) {
       at = next;
@@ -66,15 +68,16 @@ uint32_t NewNode() {
   height_seed ^= height_seed << 13;
   height_seed ^= height_seed >> 7;
   height_seed ^= height_seed << 17;
-  uint32_t height = 1;
+  int height = 1;
   for (uint64_t bits = height_seed; height < kHeight && (bits & 3) == 0; bits >>= 2) height++;
   nodes[index].height = height;
+  if (height > tallest) tallest = height;
   return index;
 }
 
 // `path` leads to the place.
 void Link(uint32_t index, const Path path) {
-  for (uint32_t level = 0; level < nodes[index].height; level++) {
+  for (int level = 0; level < nodes[index].height; level++) {
     nodes[index].next[level] = nodes[path[level]].next[level];
     nodes[path[level]].next[level] = index;
   }
@@ -82,7 +85,7 @@ void Link(uint32_t index, const Path path) {
 }
 
 void Unlink(uint32_t index, const Path path) {
-  for (uint32_t level = 0; level < nodes[index].height; level++) {
+  for (int level = 0; level < nodes[index].height; level++) {
     nodes[path[level]].next[level] = nodes[index].next[level];
   }
   format::MappingRecord* record = &g_profile.mappings[index];

@@ -63,7 +63,8 @@ void* FindForOldBinaries(OptionalEntry* entry, const link_map* library, Elf64_Ve
   return found;
 }
 
-// The version tables are read-only; all our own indices lie close together.
+// The version tables are read-only; all our own indices lie close together. They share no page with code, though a
+// segment: the relocations lie between, which take several pages.
 bool SetVersions(Elf64_Versym* const* indices, size_t count, const Elf64_Versym* values) {
   uint64_t begin = ~0ull, end = 0;
   for (size_t i = 0; i < count; i++) {

@@ -28,9 +28,10 @@ ProfileView g_profile;
 
 namespace {
 
-// Pages are made present 16 KiB at a time, and 64 KiB where a region grows: one system call per some hundred records,
-// and at most 8 regions * 64 KiB too much; a process that lives for a moment has 8 * 16 KiB.
-constexpr uint64_t kChunkBytes = 16 * 1024, kChunksAtOnce = 4;
+// Pages are made present 8 KiB at a time, and where a region grows as many as it has, up to 64 KiB: one system call per
+// some hundred records, and at most as much again as is used; a process that lives for a moment has 8 regions * 8 KiB.
+// A page costs more than a call.
+constexpr uint64_t kChunkBytes = 8 * 1024, kMostChunksAtOnce = 8;
 // The kernel may ask to try again, and may do so for ever: the program is not kept waiting for pages of ours.
 constexpr int kPopulateAttempts = 16;
 enum ChunkState : uint8_t { kChunkUntouched = 0, kChunkPresent = 1, kChunkFull = 2 };
@@ -62,10 +63,18 @@ long PopulateBytes(uint64_t begin, uint64_t bytes) {
   return result;
 }
 
+// How many chunks before this one are present, up to the most that are asked for at once.
+uint64_t PresentBefore(uint64_t chunk) {
+  uint64_t present = 0;
+  while (present < kMostChunksAtOnce && present < chunk &&
+         __atomic_load_n(&chunks[chunk - 1 - present], __ATOMIC_RELAXED) == kChunkPresent)
+    present++;
+  return present;
+}
+
 bool Populate(uint64_t chunk) {
-  const bool grows = chunk > 0 && __atomic_load_n(&chunks[chunk - 1], __ATOMIC_RELAXED) == kChunkPresent;
-  const uint64_t begin = chunk * kChunkBytes, rest = mapped_bytes - begin;
-  uint64_t bytes = kChunkBytes * (grows ? kChunksAtOnce : 1);
+  const uint64_t present = PresentBefore(chunk), begin = chunk * kChunkBytes, rest = mapped_bytes - begin;
+  uint64_t bytes = kChunkBytes * (present != 0 ? present : 1);
   if (bytes > rest) bytes = rest;
   long result = PopulateBytes(begin, bytes);
   if (result != 0 && bytes > kChunkBytes) {  // there may be room for a part

@@ -197,10 +197,9 @@ void FillHeader(Header* header) {
 }
 
 bool OpenTables() {
-  return LiveTableInit(g_profile.live_capacity, options.interval_bytes <= 1) &&
-         SiteTableInit(g_profile.site_capacity) && InternedStringsInit(g_profile.string_units) &&
-         ThreadTableInit(g_profile.thread_capacity) && MappingMapInit(g_profile.mapping_capacity) &&
-         RecorderInit(g_profile.buffer_capacity);
+  return LiveTableInit(g_profile.live_capacity, options.interval_bytes) && SiteTableInit(g_profile.site_capacity) &&
+         InternedStringsInit(g_profile.string_units) && ThreadTableInit(g_profile.thread_capacity) &&
+         MappingMapInit(g_profile.mapping_capacity) && RecorderInit(g_profile.buffer_capacity);
 }
 
 // At most once in 20 us, whoever asks; of two threads that ask at once both may be told so.
@@ -255,7 +254,8 @@ void SessionPrepare() {
   if (!IsMeantForThisProcess() || alive_page == nullptr) return SetState(SessionState::kOff);
   ComplainUnderABarePreload();
   SayComplaints(facts, options, options_text);
-  LibraryMapInit();
+  // Started as `ld.so ./program` the kernel's name for what runs is the loader's.
+  LibraryMapInit(facts.loader_was_started ? "" : facts.exe);
   SetState(SessionState::kArmed);
 }
 

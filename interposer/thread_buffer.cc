@@ -17,8 +17,10 @@ uint32_t sandboxed;
 
 // How many older buffers a new thread asks for a dead owner before it opens a fresh one. With t live threads this costs
 // t*kTakeoverTries system calls in all, and n short-lived threads never need more than live threads + kTakeoverTries
-// buffers.
+// buffers, or kFewBuffers.
 constexpr uint32_t kTakeoverTries = 4;
+// While there are few, a fresh one is cheaper than the question.
+constexpr uint32_t kFewBuffers = 32;
 
 // The word that is exchanged is the owner itself: a reader never sees the buffer between two owners.
 bool TakeOver(uint32_t index, uint32_t tid) {
@@ -44,7 +46,8 @@ void OwnRecord(ThreadState* state, uint32_t index, uint32_t tid) {
 void AcquireBuffer(ThreadState* state, uint32_t tid) {
   const uint32_t in_use = __atomic_load_n(&next_buffer, __ATOMIC_ACQUIRE);
   const uint32_t used = in_use < g_profile.buffer_capacity ? in_use : g_profile.buffer_capacity;
-  for (uint32_t i = 0; used > 0 && i < kTakeoverTries && i < used && tid != 0; i++) {
+  const bool is_few = used < kFewBuffers && used < g_profile.buffer_capacity;
+  for (uint32_t i = 0; !is_few && i < kTakeoverTries && i < used && tid != 0; i++) {
     uint32_t index = __atomic_fetch_add(&takeover_cursor, 1, __ATOMIC_RELAXED) % used;
     if (TakeOver(index, tid)) return OwnRecord(state, index, tid);
   }

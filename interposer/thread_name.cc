@@ -55,6 +55,15 @@ void StoreWholeName(format::ThreadRecord* record, const char* kernel_name, const
   __atomic_store_n(&record->full_name, is_kernels ? 0 : InternThreadName(name), __ATOMIC_RELEASE);
 }
 
+// A name that the thread gave to the kernel, and that the kernel did not have to cut, is whole. (One that it inherited
+// may be another's: HotSpot leaves the main thread with the launcher's.) What is no plain text HotSpot writes for the
+// kernel in a way of its own.
+bool IsWhole(const ThreadState& state, const KernelName& kernel) {
+  size_t length = 0;
+  while (kernel.text[length] >= ' ' && kernel.text[length] <= '~') length++;
+  return (state.notes & kHasGivenName) != 0 && kernel.text[length] == '\0' && length + 1 < kKernelNameBytes;
+}
+
 // Not on an alternate stack, nor at the end of its own: this needs less than a capture, which asks for the same.
 bool HasRoom(const StackBounds& stack) {
   const auto sp = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
@@ -73,7 +82,7 @@ __attribute__((noinline)) void ThreadNameUpdateSlow(ThreadState* state) {
   state->work = WorkOf(kernel.text);
   state->name_wait = kNameSettled;
   format::ThreadRecord* record = RecordOf(state);
-  if (record == nullptr) return;
+  if (record == nullptr || IsWhole(*state, kernel)) return;
   ThreadName name;
   const ThreadNameAnswer answer = JvmThreadName(kernel.text, &name);
   if (answer == ThreadNameAnswer::kWhole) StoreWholeName(record, kernel.text, name);
@@ -91,6 +100,7 @@ __attribute__((noinline)) bool ThreadIsReaperSlow(ThreadState* state) {
 
 void ThreadNameChanged(ThreadState* state, const char* name) {
   if (state == nullptr) return;
+  state->notes |= kHasGivenName;
   state->work = kThreadWorkUnknown;
   state->name_tries = 0;
   state->name_wait = 0;

@@ -5,8 +5,8 @@
 // renames itself. Where it cannot be read now (a collector is at work) one sample goes by before the next try, then
 // two, four, and so on up to 1,024. Names are interned; all together they take at most an eighth of the profile's
 // strings, and a thread that comes with a new one after that keeps the kernel's. Thread- and signal-safety: owner
-// thread only, under the re-entry guard. A try is six system calls; in a sandbox there is none. Errors: the record
-// keeps the kernel's name.
+// thread only, under the re-entry guard. A try is seven system calls, or one where the kernel had no need to cut the
+// name; in a sandbox there is none. Errors: the record keeps the kernel's name.
 #ifndef CADASTRE_INTERPOSER_THREAD_NAME_H_
 #define CADASTRE_INTERPOSER_THREAD_NAME_H_
 

@@ -23,9 +23,10 @@ enum ThreadWork : uint8_t {
 };
 
 enum ThreadNotes : uint8_t {
-  kLacksBuffer = 1,  // could not be had, and is not asked for again
-  kLacksRecord = 2,  // likewise
-  kSawOwnWork = 4,   // an allocation came by under kGuardOwnWork
+  kLacksBuffer = 1,   // could not be had, and is not asked for again
+  kLacksRecord = 2,   // likewise
+  kSawOwnWork = 4,    // an allocation came by under kGuardOwnWork
+  kHasGivenName = 8,  // it has named itself
 };
 
 inline constexpr uint16_t kNameSettled = 0xffff;

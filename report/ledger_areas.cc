@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "report/address_paint.h"
 #include "report/area_names.h"
+#include "report/committed.h"
 #include "report/ledger_paint.h"
 
 namespace cadastre {
@@ -138,11 +139,17 @@ class Cutter {
     }
   }
 
-  // What has been promised: not what may not be touched, of MAP_NORESERVE what has been touched, and pages of a file or
-  // of shared memory that are mapped several times (by ZGC up to JDK 17 three times) once.
+  // As committed.h says; and pages of a file or of shared memory that are mapped several times (by ZGC up to JDK 17
+  // three times) once.
   uint64_t CommittedOf(const MemoryArea& area, const LedgerPiece& piece) {
-    if (!area.readable && !area.writable && !area.executable) return 0;
-    if (area.noreserve && !area.shared) return piece.resident_bytes;
+    switch (CommitmentOf(area)) {
+      case Commitment::kNothing:
+        return 0;
+      case Commitment::kTouched:
+        return piece.resident_bytes;
+      case Commitment::kAll:
+        break;
+    }
     if (!area.shared || area.inode == 0) return piece.end - piece.start;
     AddressPaint<char>& counted = counted_[{area.name, area.inode}];
     const uint64_t from = area.offset + (piece.start - area.start), to = from + (piece.end - piece.start);

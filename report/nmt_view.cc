@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "interposer/profile_format.h"
+#include "report/committed.h"
 #include "report/hotspot_memory.h"
 #include "report/text_table.h"
 
@@ -34,7 +35,8 @@ struct Amount {
 
 class External {
  public:
-  explicit External(const LedgerInputs& inputs) : profile_(*inputs.profile), attribution_(*inputs.attribution) {
+  External(const ProcessMemory& memory, const LedgerInputs& inputs)
+      : profile_(*inputs.profile), attribution_(*inputs.attribution) {
     std::vector<signed char> inside(profile_.sites.size(), -1);
     auto is_jvm = [&](uint32_t site) {
       if (inside[site] < 0) {
@@ -57,7 +59,7 @@ class External {
       if (mapping.site == kNoSite || (mapping.flags & format::kMappingAllocator) != 0 || is_jvm(mapping.site)) continue;
       Amount amount;
       amount.reserved_bytes = mapping.end - mapping.start;
-      amount.committed_bytes = (mapping.flags & format::kMappingProtection) != 0 ? amount.reserved_bytes : 0;
+      amount.committed_bytes = CommittedBytes(mapping, &memory);
       Take(mapping.site, mapping.thread, amount);
     }
   }
@@ -150,7 +152,7 @@ std::string FormatNmtView(const ProcessMemory& memory, const LedgerInputs& input
   if (inputs.profile == nullptr) {
     return absl::StrCat(head, "\n-", kCategory, ": not known, the process is not recorded\n", tail);
   }
-  const External external(inputs);
+  const External external(memory, inputs);
   return absl::StrCat(head, "\n", external.Category(), detail ? tail : "", detail ? "\n" + external.Stacks() : "");
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "interposer/profile_format.h"
+#include "report/committed.h"
 #include "report/thread_pattern.h"
 
 namespace cadastre {
@@ -96,15 +97,13 @@ class Builder {
     }
   }
 
-  // What the program has mapped for itself. An allocator's mappings hold the blocks that are counted as live, and a
-  // range that may not be touched is reserved and takes nothing.
+  // What the program has mapped for itself, as far as it is committed. An allocator's mappings hold the blocks that are
+  // counted as live.
   void AddMappings() {
     for (const Mapping& mapping : profile_.mappings) {
-      if (mapping.site == kNoSite || (mapping.flags & format::kMappingAllocator) != 0 ||
-          (mapping.flags & format::kMappingProtection) == 0) {
-        continue;
-      }
-      const uint64_t bytes = mapping.end - mapping.start;
+      if (mapping.site == kNoSite || (mapping.flags & format::kMappingAllocator) != 0) continue;
+      const uint64_t bytes = CommittedBytes(mapping, profile_.process.has_value() ? &*profile_.process : nullptr);
+      if (bytes == 0) continue;
       Part& part = PartOf(mapping.site, &attribution_->ChargeOf(mapping.site, mapping.thread));
       part.tally.mapped_bytes += bytes;
       const uint32_t pattern = mapping.thread < pattern_of_.size() ? pattern_of_[mapping.thread] : 0;

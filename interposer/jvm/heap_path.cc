@@ -30,10 +30,15 @@ bool HeapPath::Start(uint64_t slot, uint64_t* object) {
 }
 
 bool HeapPath::Follow(uint64_t* object, int32_t field, uint64_t* next) {
-  uint64_t value = 0;
-  if (links_count_ == kMaxLinks || field < 0 || !Copy(object, field, &value, form_.reference_bytes)) return false;
-  links_[links_count_++] = {*object + static_cast<uint64_t>(field), value};
-  return DecodeField(form_, bad_colours_, value, next);
+  uint64_t reference = 0;
+  return field >= 0 && Copy(object, field, &reference, form_.reference_bytes) &&
+         FollowCopied(*object, field, reference, next);
+}
+
+bool HeapPath::FollowCopied(uint64_t object, int32_t field, uint64_t reference, uint64_t* next) {
+  if (links_count_ == kMaxLinks || field < 0) return false;
+  links_[links_count_++] = {object + static_cast<uint64_t>(field), reference};
+  return DecodeField(form_, bad_colours_, reference, next);
 }
 
 bool HeapPath::Copy(uint64_t* object, int32_t offset, void* to, size_t bytes, uint64_t* class_address) {

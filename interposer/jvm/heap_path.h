@@ -43,6 +43,9 @@ class HeapPath {
   // if it has been moved.
   bool Copy(uint64_t* object, int32_t offset, void* to, size_t bytes, uint64_t* class_address = nullptr);
 
+  // The same for a reference that was just copied from there.
+  bool FollowCopied(uint64_t object, int32_t field, uint64_t reference, uint64_t* next);
+
   // Copies `bytes` at an address inside of an object that the path has led to.
   bool CopyInside(uint64_t from, void* to, size_t bytes);
 

@@ -51,11 +51,13 @@ class NameReader {
  public:
   NameReader(const VmLayout& layout, const JavaForm& form) : form_(form), path_(layout, form.heap) {}
 
-  // The java.lang.Thread to which the JVM's variable at `slot` refers. False: it is not this thread's, or not now.
-  bool FindObject(uint64_t slot, uint64_t thread) {
-    uint64_t owner;
-    return path_.Start(slot, &object_) && path_.Copy(&object_, form_.thread_owner, &owner, sizeof(owner)) &&
-           owner == thread;
+  // The name of the java.lang.Thread to which the JVM's variable at `slot` refers. False: it is not this thread's, or
+  // not now.
+  bool FindName(uint64_t slot, uint64_t thread) {
+    uint64_t object, owner;
+    Reference name = {form_.thread_name, 0};
+    return path_.Start(slot, &object) && CopyBoth(&object, &name, form_.thread_owner, &owner, sizeof(owner)) &&
+           owner == thread && path_.FollowCopied(object, name.field, name.value, &string_);
   }
 
   ThreadNameAnswer Read(const char* kernel_name, ThreadName* name) {
@@ -75,14 +77,39 @@ class NameReader {
   }
 
  private:
+  struct Reference {
+    int32_t field;
+    uint64_t value;
+  };
+
+  // A reference and another field of *object; in one copy where they lie together, as they do.
+  bool CopyBoth(uint64_t* object, Reference* reference, int32_t field, void* to, size_t bytes) {
+    const size_t reference_bytes = form_.heap.reference_bytes;
+    const int32_t first = reference->field < field ? reference->field : field;
+    const auto reference_at = static_cast<size_t>(reference->field - first), at = static_cast<size_t>(field - first);
+    const size_t reference_end = reference_at + reference_bytes, end = at + bytes;
+    char copy[64];
+    const size_t all = reference_end > end ? reference_end : end;
+    if (all > sizeof(copy)) {
+      return path_.Copy(object, field, to, bytes) &&
+             path_.Copy(object, reference->field, &reference->value, reference_bytes);
+    }
+    if (!path_.Copy(object, first, copy, all)) return false;
+    memcpy(&reference->value, copy + reference_at, reference_bytes);
+    memcpy(to, copy + at, bytes);
+    return true;
+  }
+
   bool FindArray(uint64_t* array, bool* latin1) {
-    uint64_t string;
     uint8_t coder = 1;
-    if (!path_.Follow(&object_, form_.thread_name, &string) || string == 0) return false;
-    *array = string;
+    *array = string_;
+    if (string_ == 0) return false;
     if (!form_.name_is_array) {
-      if (form_.string_coder >= 0 && !path_.Copy(&string, form_.string_coder, &coder, sizeof(coder))) return false;
-      if (!path_.Follow(&string, form_.string_value, array)) return false;
+      Reference value = {form_.string_value, 0};
+      const bool is_copied = form_.string_coder >= 0
+                                 ? CopyBoth(&string_, &value, form_.string_coder, &coder, sizeof(coder))
+                                 : path_.Copy(&string_, value.field, &value.value, form_.heap.reference_bytes);
+      if (!is_copied || !path_.FollowCopied(string_, value.field, value.value, array)) return false;
     }
     *latin1 = coder == 0;
     return *array != 0 && coder <= 1;
@@ -100,7 +127,7 @@ class NameReader {
 
   const JavaForm& form_;
   HeapPath path_;
-  uint64_t object_ = 0;
+  uint64_t string_ = 0;
 };
 
 // A NamedThread's. Of any other thread this reads something else, which IsCutFrom refuses.
@@ -199,7 +226,7 @@ __attribute__((noinline)) ThreadNameAnswer ReadThreadName(const VmLayout& layout
   const Learnt learnt = g_learnt.Ask([&layout] { return LearnForm(layout, &g_form); });
   if (learnt == Learnt::kKnown) {
     NameReader reader(layout, g_form);
-    if (reader.FindObject(ThreadObjectSlot(layout, thread), thread)) return reader.Read(kernel_name, name);
+    if (reader.FindName(ThreadObjectSlot(layout, thread), thread)) return reader.Read(kernel_name, name);
   }
   if (ReadNativeName(layout, thread, kernel_name, name)) return ThreadNameAnswer::kWhole;
   return learnt == Learnt::kCannot ? ThreadNameAnswer::kKernels : ThreadNameAnswer::kLater;

@@ -3,7 +3,7 @@
 // A JavaThread refers to its java.lang.Thread, that to its name. It is read with the care that heap_path.h describes,
 // and counts only if the object says that it belongs to this very thread (Thread.eetop) and the name is what the
 // kernel's was cut from. HotSpot's own threads (NamedThread) keep a C string. Thread- and signal-safety: safe in hooks;
-// eight system calls, under 2 KiB of stack. Errors: see ThreadNameAnswer.
+// six system calls, under 2 KiB of stack. Errors: see ThreadNameAnswer.
 #ifndef CADASTRE_INTERPOSER_JVM_THREAD_NAMES_H_
 #define CADASTRE_INTERPOSER_JVM_THREAD_NAMES_H_
 

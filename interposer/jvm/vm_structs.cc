@@ -198,7 +198,10 @@ constexpr SizeWanted kSizes[] = {
     {"ConstantPool", &VmLayout::pool_bytes},
 };
 
-bool Is(const char* text, const char* wanted) { return text != nullptr && strcmp(text, wanted) == 0; }
+// Nearly all names differ in their first character: without a call.
+__attribute__((always_inline)) inline bool Is(const char* text, const char* wanted) {
+  return text != nullptr && text[0] == wanted[0] && strcmp(text, wanted) == 0;
+}
 
 // What the exported variable points to.
 template <typename Row>
@@ -207,6 +210,44 @@ const Row* Table(const link_map* libjvm, const char* name) {
   return table != nullptr ? *table : nullptr;
 }
 
+constexpr char kVersionType[] = "Abstract_VM_Version";
+constexpr char kReleaseField[] = "_s_vm_release", kMajorField[] = "_vm_major_version";
+
+// A bit for each name that was added, by its hash (FNV-1a): of other names one in five is let through.
+class NameFilter {
+ public:
+  constexpr void Add(const char* name) { bits_[HashOf(name) / 64] |= 1ull << HashOf(name) % 64; }
+  bool MayHave(const char* name) const {
+    return name != nullptr && (bits_[HashOf(name) / 64] >> HashOf(name) % 64 & 1) != 0;
+  }
+
+ private:
+  static constexpr uint32_t kWords = 8;
+  static constexpr uint32_t HashOf(const char* name) {
+    uint32_t hash = 2166136261u;
+    for (; *name != '\0'; name++) hash = (hash ^ static_cast<uint8_t>(*name)) * 16777619u;
+    return (hash ^ hash >> 16) % (kWords * 64);
+  }
+
+  uint64_t bits_[kWords] = {};
+};
+
+struct FieldFilters {
+  NameFilter types, fields;
+
+  constexpr FieldFilters() {
+    for (const OffsetWanted& wanted : kOffsets) Add(wanted.type, wanted.field);
+    for (const StaticWanted& wanted : kStatics) Add(wanted.type, wanted.field);
+    Add(kVersionType, kReleaseField);
+    Add(kVersionType, kMajorField);
+  }
+  constexpr void Add(const char* type, const char* field) {
+    types.Add(type);
+    fields.Add(field);
+  }
+};
+constexpr FieldFilters kFilters;
+
 void ReadField(const VmStructRow& row, VmLayout* layout) {
   if (row.is_static != 0) {
     for (const StaticWanted& wanted : kStatics) {
@@ -214,9 +255,9 @@ void ReadField(const VmStructRow& row, VmLayout* layout) {
         layout->*wanted.address = static_cast<const uint64_t*>(row.address);
       }
     }
-    if (!Is(row.type, "Abstract_VM_Version") || row.address == nullptr) return;
-    if (Is(row.field, "_s_vm_release")) layout->version = *static_cast<const char* const*>(row.address);
-    if (Is(row.field, "_vm_major_version")) layout->feature = *static_cast<const int32_t*>(row.address);
+    if (!Is(row.type, kVersionType) || row.address == nullptr) return;
+    if (Is(row.field, kReleaseField)) layout->version = *static_cast<const char* const*>(row.address);
+    if (Is(row.field, kMajorField)) layout->feature = *static_cast<const int32_t*>(row.address);
     return;
   }
   for (const OffsetWanted& wanted : kOffsets) {
@@ -315,7 +356,12 @@ bool ReadVmStructs(const link_map* libjvm, VmLayout* layout) {
     layout->missing = "gHotSpotVMStructs";
     return false;
   }
-  for (; fields->type != nullptr; fields++) ReadField(*fields, layout);
+  const char* type = nullptr;  // of the row before: rows of one type follow each other
+  for (bool is_wanted = false; fields->type != nullptr; fields++) {
+    if (fields->type != type) is_wanted = kFilters.types.MayHave(fields->type);
+    type = fields->type;
+    if (is_wanted && kFilters.fields.MayHave(fields->field)) ReadField(*fields, layout);
+  }
   for (; types->type != nullptr; types++) {
     for (const SizeWanted& wanted : kSizes) {
       if (Is(types->type, wanted.type)) layout->*wanted.bytes = static_cast<int32_t>(types->bytes);

@@ -179,6 +179,7 @@ static void use_allocator(void) {
     size_t epoch_bytes = sizeof(epoch);
     control("epoch", &epoch, &epoch_bytes, &epoch, sizeof(epoch));
     if (control("stats.resident", &value, &length, NULL, 0) == 0) printf("resident %zu\n", value);
+    if (control("stats.metadata", &value, &length, NULL, 0) == 0) printf("metadata %zu\n", value);
   } else if (property != NULL) {
     size_t unmapped = 0;
     if (property("generic.heap_size", &value) && property("tcmalloc.pageheap_unmapped_bytes", &unmapped))

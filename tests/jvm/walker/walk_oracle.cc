@@ -341,7 +341,7 @@ __attribute__((constructor)) void Start() {
   g_profile.strings = static_cast<uint64_t*>(calloc(g_profile.string_units, 8));
   g_profile.header = &header;
   InternedStringsInit(g_profile.string_units);
-  LibraryMapInit();
+  LibraryMapInit("");
   StackCaptureInit();
   t_inside = 0;
 }

@@ -45,6 +45,26 @@ void ReadAtTheEdge() {
     CHECK(std::string(text) == "the end");
     CHECK(CheckedReadSome(end, text, sizeof(text)) == 0);
   }
+  SECTION("reading ahead meets the edge, and reads up to it") {
+    CheckedWindow window;
+    CHECK(window.Load(end - 8, &word));
+    CHECK(memcmp(&word, "the end", 8) == 0);
+    CHECK(window.Read(end - 4, text, 4));
+    CHECK(std::string(text) == "end");
+    CHECK_FALSE(window.Load(end - 4, &word));
+    CHECK_FALSE(window.Load(end, &word));
+    CHECK_FALSE(window.Load(~0ull - 3, &word));
+  }
+  SECTION("reading ahead asks once for what lies together") {
+    CheckedWindow window;
+    CHECK(window.Read(end - 8, text, 4));
+    memcpy(gone - 4, "old", 4);
+    CHECK(window.Read(end - 8, text, 4));
+    memcpy(gone - 4, "new", 4);
+    CHECK(window.Read(end - 4, text, 4));
+    CHECK(std::string(text) == "end");
+    CHECK(window.Load(end - 16, &word));  // before it: asked anew
+  }
   munmap(pages, 4096);
 }
 

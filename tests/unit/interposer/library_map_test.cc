@@ -3,6 +3,7 @@
 #include "interposer/library_map.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <string.h>
 
@@ -44,7 +45,7 @@ struct OpenProfile {
 
 void InitOnce() {
   static bool done = false;
-  if (!done) LibraryMapInit();
+  if (!done) LibraryMapInit(program_invocation_name);
   done = true;
 }
 

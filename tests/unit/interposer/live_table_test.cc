@@ -2,6 +2,8 @@
 // threads at once (also under ThreadSanitizer), with readers looking at the slots meanwhile.
 #include "interposer/live_table.h"
 
+#include <sys/resource.h>
+
 #include <atomic>
 #include <filesystem>
 #include <map>
@@ -30,6 +32,26 @@ constexpr int kScale = 1;
 constexpr uint32_t kShard = 3, kOtherShard = 4;
 
 LiveSampleData Sample(uint64_t address, uint64_t size) { return {address, size, size * 2, 1, 2, 3}; }
+
+// First: what later cases touch is there already.
+TEST_CASE("The first samples of a process touch few pages, however far apart the blocks lie") {
+  OpenTestProfile();
+  constexpr uint64_t kSamples = 200, kApart = (5 << 20) + 48;
+  const auto address = [](uint64_t i) { return 0x7e0000000000 + i * kApart; };
+  rusage before, after;
+  getrusage(RUSAGE_SELF, &before);
+  for (uint64_t i = 0; i < kSamples; i++) {
+    bool had_old;
+    LiveSampleData old;
+    REQUIRE(LiveInsert(Sample(address(i), i), kShard, &had_old, &old));
+  }
+  getrusage(RUSAGE_SELF, &after);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  CHECK(static_cast<uint64_t>(after.ru_minflt - before.ru_minflt) < kSamples / 4);
+#endif
+  LiveSampleData removed;
+  for (uint64_t i = 0; i < kSamples; i++) REQUIRE(LiveRemove(address(i), kShard, &removed));
+}
 
 TEST_CASE("The table agrees with a map over many random inserts and removes") {
   OpenTestProfile();

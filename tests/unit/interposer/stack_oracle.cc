@@ -203,7 +203,7 @@ extern "C" void ProbeRegisters(const EntryRegisters* registers) {
 }
 
 void StartOracle(const char* own_path) {
-  cadastre::LibraryMapInit();
+  cadastre::LibraryMapInit("");
   if (own_path != nullptr) {
     cadastre::StackUnwindInit(own_path);
     cadastre::LibraryMapRefresh();

@@ -27,7 +27,7 @@ inline void OpenTestProfile() {
   unlink(path);
   rmdir(directory);
   g_profile.header->pid = static_cast<uint32_t>(getpid());
-  REQUIRE(LiveTableInit(g_profile.live_capacity));
+  REQUIRE(LiveTableInit(g_profile.live_capacity, 512 << 10));
   REQUIRE(SiteTableInit(g_profile.site_capacity));
   ProfilePublish();
 }

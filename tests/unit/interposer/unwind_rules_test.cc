@@ -149,7 +149,7 @@ TEST_CASE("Random programs end, inside their bytes") {
 }
 
 TEST_CASE("The rule of real code is found through .eh_frame_hdr") {
-  LibraryMapInit();
+  LibraryMapInit("");
   auto pc = reinterpret_cast<uint64_t>(&BuildUnwindRule);
   LibraryEntry library;
   FrameTable table;
@@ -164,7 +164,7 @@ TEST_CASE("The rule of real code is found through .eh_frame_hdr") {
 }
 
 TEST_CASE("Tables cut at any byte give a rule or none, and no read past the cut") {
-  LibraryMapInit();
+  LibraryMapInit("");
   LibraryEntry library;
   REQUIRE(LookupLibrary(reinterpret_cast<uint64_t>(&BuildUnwindRule), &library));
   const uint64_t header = reinterpret_cast<uint64_t>(library.eh_frame_hdr), tables = library.tables_end - header;

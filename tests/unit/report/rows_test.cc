@@ -164,6 +164,26 @@ TEST_CASE("Mappings are charged like blocks, shown where they are asked for, and
   CHECK(mapped.method == "every mapping, committed bytes by mapping site, first owned frame");
 }
 
+TEST_CASE("Of MAP_NORESERVE is committed what was touched, or all where nobody looked", "[rows]") {
+  ReportFixture fixture(kRules);
+  uint32_t map = fixture.AddSite({"billing::Map()@/opt/app"});
+  fixture.profile.sites[map].kind = SiteKind::kMmap;
+  constexpr uint32_t kLoose = 3 | format::kMappingNoReserve;
+  fixture.profile.mappings = {{0x10000, 0x20000, 0, map, 0, kLoose},
+                              {0x20000, 0x28000, 0, map, 0, 3},
+                              {0x30000, 0x34000, 0, map, 0, kLoose | format::kMappingShared},
+                              {0x40000, 0x50000, 0, map, 0, format::kMappingNoReserve}};  // may not be touched
+  CHECK(fixture.Build().totals.mapped_bytes == 0x10000 + 0x8000 + 0x4000);
+  ProcessMemory memory;
+  // The kernel has made one area of two mappings, and two of one.
+  memory.areas = {{.start = 0xf000, .end = 0x18000, .rss_bytes = 0x3000, .pages_known = true},
+                  {.start = 0x18000, .end = 0x28000, .rss_bytes = 0x4000, .pages_known = true},
+                  {.start = 0x40000, .end = 0x50000}};
+  memory.resident = {{0xf000, 0x12000}, {0x19000, 0x1b000}, {0x21000, 0x23000}};
+  fixture.profile.process = memory;
+  CHECK(fixture.Build().totals.mapped_bytes == 0x4000 + 0x8000 + 0x4000);
+}
+
 TEST_CASE("What a created thread has freed again is its creator's, too", "[rows]") {
   ReportFixture fixture(kRules);
   uint32_t site = fixture.AddSite({kLibc, "pool@/opt/libpool.so"});
