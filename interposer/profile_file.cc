@@ -335,16 +335,11 @@ bool ProfileIsWhole() {
   return result == 0 && __atomic_load_n(&last_page->cookie, __ATOMIC_RELAXED) == kCookie;
 }
 
-bool ProfileDetach() {
-  if (base == nullptr) return true;
+void ProfileDetach() {
+  if (base == nullptr) return;
   __atomic_store_n(&is_open, 0, __ATOMIC_RELEASE);
-  return RawSyscall(SYS_mmap, reinterpret_cast<long>(base), static_cast<long>(mapped_bytes), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == reinterpret_cast<long>(base);
-}
-
-bool ProfileContains(const void* address) {
-  const char* at = static_cast<const char*>(address);
-  return base != nullptr && at >= base && at < base + mapped_bytes;
+  RawSyscall(SYS_mmap, reinterpret_cast<long>(base), static_cast<long>(mapped_bytes), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 void ProfileGrowAndStop(uint64_t bytes_each) {

@@ -76,9 +76,8 @@ void ProfilePublish();
 bool ProfileIsWhole();
 
 // In a fork child, or where the file has been cut: anonymous memory over the mapping, so that no touch can reach the
-// file. False: the kernel gave none, and a touch is what it was. Async-signal-safe.
-bool ProfileDetach();
-bool ProfileContains(const void* address);
+// file.
+void ProfileDetach();
 
 // True once the profile is open and may be written to.
 bool ProfileIsOpen();

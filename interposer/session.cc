@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "interposer/bus_guard.h"
 #include "interposer/complaints.h"
 #include "interposer/elf_lookup.h"
 #include "interposer/interned_strings.h"
@@ -226,15 +225,10 @@ bool LookIsDueAmongMany(uint8_t* until_look) {
   return true;
 }
 
-// The file is not what it was, or is not this process's.
-bool EndWithoutFile() {
+void ChildAfterFork() {
   SetState(SessionState::kOff);
-  return ProfileDetach();
+  ProfileDetach();
 }
-
-bool TakeFault(const void* address) { return ProfileContains(address) && EndWithoutFile(); }
-
-void ChildAfterFork() { EndWithoutFile(); }
 
 }  // namespace
 
@@ -284,7 +278,6 @@ bool SessionOpen() {
     SetState(SessionState::kOff);
     return false;
   }
-  if (SessionSamplesAreFrequent()) BusGuardStart(TakeFault);
   FillHeader(g_profile.header);
   double_at = NextDoubling(0, g_profile.live_capacity);
   ProfilePublish();
@@ -310,7 +303,8 @@ bool SessionFileIsWhole(uint8_t* until_look) {
                       : !SessionSamplesAreFrequent() ? true
                                                      : LookIsDueAmongMany(until_look);
   if (!is_due || ProfileIsWhole()) return true;
-  EndWithoutFile();
+  SetState(SessionState::kOff);
+  ProfileDetach();
   return false;
 }
 
