@@ -22,9 +22,9 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) {
     if (function == nullptr) return -1;  // nobody could have opened a handle
     cadastre::g_real_dlclose.store(function, std::memory_order_release);
   }
-  cadastre::SessionFileIsWhole();  // when the library went is noted in its record
   cadastre::LibraryMapBeforeDlclose();
   int result = reinterpret_cast<int (*)(void*)>(function)(handle);
+  cadastre::SessionFileIsWhole();  // when the library went is noted in its record
   cadastre::LibraryMapAfterDlclose();
   return result;
 }

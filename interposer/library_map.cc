@@ -262,14 +262,17 @@ uint32_t AddLibrary(Library* library) {
   return 0;
 }
 
+bool IsWhereLoaderSays(const Library& library, const LoadedObject& object) {
+  return library.map == object.map && reinterpret_cast<uint64_t>(object.map_start) >= library.entry.start &&
+         reinterpret_cast<uint64_t>(object.map_end) <= library.entry.end &&
+         (object.eh_frame == nullptr || library.entry.eh_frame_hdr == object.eh_frame);
+}
+
 // Two builds of one plug-in, opened in turn, may agree in everything that the loader says, the link map's address
 // included: so the name and the build id in memory are compared too.
+// Only for a library that cannot go meanwhile: one in which a function of this thread's stack lies.
 bool IsWhatLoaderSays(const Library& library, const LoadedObject& object) {
-  const bool same_place = library.map == object.map &&
-                          reinterpret_cast<uint64_t>(object.map_start) >= library.entry.start &&
-                          reinterpret_cast<uint64_t>(object.map_end) <= library.entry.end &&
-                          (object.eh_frame == nullptr || library.entry.eh_frame_hdr == object.eh_frame);
-  if (!same_place) return false;
+  if (!IsWhereLoaderSays(library, object)) return false;
   // The loader calls the executable "", and we call the vDSO so: an empty name says nothing.
   const bool both_named =
       library.path != nullptr && library.path[0] != 0 && object.map->l_name != nullptr && object.map->l_name[0] != 0;
@@ -342,12 +345,14 @@ void LibraryMapAfterDlclose() {
     LibraryMapRefresh();
   } else {
     // Asked one by one and not by dl_iterate_phdr, which knows only the libraries of the caller's namespace (dlmopen).
+    // Nothing of theirs is touched: another thread may be unmapping any of them. One that was replaced by its like at
+    // the same place is told when a stack leads through it.
     for (uint32_t index = 1; index < count; index++) {
       uint64_t end = g_end[index].load(std::memory_order_acquire);
       if (end == 0 || g_libraries[index].entry.permanent) continue;
       LoadedObject object;
       if (!AskLoader(g_start[index].load(std::memory_order_relaxed), &object) ||
-          !IsWhatLoaderSays(g_libraries[index], object)) {
+          !IsWhereLoaderSays(g_libraries[index], object)) {
         Retire(index);
       }
     }

@@ -202,9 +202,9 @@ void MappingQueueDrain() {
     uint64_t nobody = 0;
     if (!__atomic_compare_exchange_n(&busy, &nobody, ThreadPointer(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
       return;
-    if (const uint64_t early = __atomic_exchange_n(&lost_early, 0, __ATOMIC_RELAXED))
-      __atomic_fetch_add(&g_profile.header->counters.mapping_events_lost, early, __ATOMIC_RELAXED);
-    while (IsWaiting()) {
+    while (IsWaiting() && SessionFileIsWhole()) {
+      if (const uint64_t early = __atomic_exchange_n(&lost_early, 0, __ATOMIC_RELAXED))
+        __atomic_fetch_add(&g_profile.header->counters.mapping_events_lost, early, __ATOMIC_RELAXED);
       const uint64_t position = tail;
       Slot* slot = &slots[position % kSlots];
       const Event event = slot->event;
@@ -213,7 +213,7 @@ void MappingQueueDrain() {
       __atomic_store_n(&tail, position + 1, __ATOMIC_RELEASE);
     }
     __atomic_exchange_n(&busy, 0, __ATOMIC_SEQ_CST);
-  } while (IsWaiting());
+  } while (IsWaiting() && SessionIsRecording());
 }
 
 void MappingPostInsert(const MappingRange& range, uint64_t pc) {

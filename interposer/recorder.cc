@@ -191,6 +191,7 @@ void RecordMapping(uint64_t start, uint64_t end, uint32_t flags, const MappingMo
   if (thread != nullptr && is_prepared && !is_allocators) {
     ReentryGuard guard(thread);
     if (guard.entered()) {
+      if (state == SessionState::kRecording && !SessionFileIsWhole()) return;
       if (SessionIsPaused()) return;
       if (SessionOpen()) {
         ThreadRecordKeep(thread, SessionNow());

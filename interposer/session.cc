@@ -201,16 +201,6 @@ bool OpenTables() {
          MappingMapInit(g_profile.mapping_capacity) && RecorderInit(g_profile.buffer_capacity);
 }
 
-// At most once in 20 us, whoever asks; of two threads that ask at once both may be told so.
-bool LookIsDueInTime() {
-  constexpr uint64_t kEveryNs = 20'000;
-  static uint64_t looked_ns;
-  const uint64_t now = MonotonicNow();
-  if (now - __atomic_load_n(&looked_ns, __ATOMIC_RELAXED) < kEveryNs) return false;
-  __atomic_store_n(&looked_ns, now, __ATOMIC_RELAXED);
-  return true;
-}
-
 // At every 64th record of the thread, and in each tick of the kernel.
 bool LookIsDueAmongMany(uint8_t* until_look) {
   constexpr uint8_t kUnlooked = 63;
@@ -299,9 +289,7 @@ bool SessionIsRecording() {
 bool SessionFileIsWhole(uint8_t* until_look) {
   if (!SessionIsRecording()) return false;
   if (IsSandboxed()) return true;
-  const bool is_due = until_look == nullptr          ? LookIsDueInTime()
-                      : !SessionSamplesAreFrequent() ? true
-                                                     : LookIsDueAmongMany(until_look);
+  const bool is_due = until_look == nullptr || !SessionSamplesAreFrequent() || LookIsDueAmongMany(until_look);
   if (!is_due || ProfileIsWhole()) return true;
   SetState(SessionState::kOff);
   ProfileDetach();

@@ -44,7 +44,9 @@ class StackMemo {
   }
 
   // After Meets: do the words still hold what leads to the root? `confirm(library, pc)` says whether a library that may
-  // be unloaded still lies at pc. False: what has changed lies behind, and is met no more.
+  // be unloaded still lies at pc. It is asked only about frames of which the words have been seen: what returns there
+  // keeps the library, any other one may be unmapped at this moment. False: what has changed lies behind, and is met no
+  // more.
   template <typename Confirm>
   bool HoldsFromHere(Confirm confirm) {
     for (uint32_t i = cursor_; i + 1 < kMost; i++) {
@@ -55,9 +57,10 @@ class StackMemo {
       not_before_ = i + 1;
       return false;
     }
-    bool holds = root_sp_ == 0 || StackMemory::LoadChecked(root_sp_ - 8) == 0;
-    for (const Library& library : libraries_)
-      holds = holds && (library.index == 0 || confirm(library.index, library.pc));
+    const bool holds = (root_sp_ == 0 || StackMemory::LoadChecked(root_sp_ - 8) == 0) &&
+                       ForEachLibrary(cursor_, [&](const Library& library) {
+                         return static_cast<bool>(confirm(library.index, library.pc));
+                       });
     if (!holds) {
       not_before_ = kMost;
       Spoil();
@@ -81,9 +84,11 @@ class StackMemo {
   // caller's rbp was read, 0 = unchanged.
   __attribute__((always_inline)) void Note(uint64_t pc, uint64_t sp, uint64_t rbp, uint64_t rbp_at,
                                            const CachedRule& rule) {
-    if (fresh_ < kMost) fresh_frames_[fresh_] = {pc, sp, rbp, rbp_at, rule.is_own_code() ? 0 : rule.frame};
+    if (fresh_ < kMost) {
+      fresh_frames_[fresh_] = {
+          pc, sp, rbp, rbp_at, rule.is_own_code() ? 0 : rule.frame, rule.is_permanent() ? 0 : rule.library()};
+    }
     fresh_++;
-    if (__builtin_expect(!rule.is_permanent(), 0)) NoteLibrary(rule.library(), pc);
   }
 
   // This walk is not of the kind that can be remembered.
@@ -103,12 +108,11 @@ class StackMemo {
   }
 
   void Forget() {
-    for (Library& library : libraries_) library = {0, 0};
     first_from_end_ = 0;
     is_same_ = false;
   }
 
-  // A library that may be unloaded, and a pc in it; index 0 = none.
+  // A library that may be unloaded, and a call in it; index 0 = none.
   struct Library {
     uint32_t index;
     uint64_t pc;
@@ -128,30 +132,33 @@ class StackMemo {
   }
   bool CopyLibraries(Library* to, uint32_t room) const {
     uint32_t count = 0;
-    for (const Library& library : libraries_) {
-      if (library.index == 0) continue;
+    const bool fits = ForEachLibrary(kMost - first_from_end_, [&](const Library& library) {
+      for (uint32_t i = 0; i < count; i++) {
+        if (to[i].index == library.index) return true;
+      }
       if (count == room) return false;
       to[count++] = library;
-    }
+      return true;
+    });
     while (count < room) to[count++] = {0, 0};
-    return true;
+    return fits;
   }
 
  private:
   struct Frame {
     uint64_t pc, sp, rbp, rbp_at, word;
+    uint32_t library;  // that may be unloaded; 0 = it may not
   };
-  static constexpr uint32_t kLibraries = 6;
-
-  // Those of frames that have gone stay: to ask once too often is no mistake.
-  void NoteLibrary(uint32_t index, uint64_t pc) {
-    for (Library& library : libraries_) {
-      if (library.index == index) return;
-      if (library.index != 0) continue;
-      library = {index, pc - 1};  // what is looked up is the call
-      return;
+  // Of the frames from `first` to the root, one after the other alike only once, until `each` says false.
+  template <typename Each>
+  bool ForEachLibrary(uint32_t first, Each each) const {
+    uint32_t last = 0;
+    for (uint32_t i = first; i < kMost; i++) {
+      if (__builtin_expect(frames_[i].library == last || frames_[i].library == 0, 1)) continue;
+      last = frames_[i].library;
+      if (!each(Library{last, frames_[i].pc - 1})) return false;  // what is looked up is the call
     }
-    Spoil();
+    return true;
   }
 
   uint64_t high_;             // of the stack that frames_ lie on
@@ -161,7 +168,6 @@ class StackMemo {
   uint32_t not_before_;       // frames before this one lead to words that have changed
   uint32_t fresh_;            // frames noted by this walk
   bool is_spoilt_, is_same_;
-  Library libraries_[kLibraries];  // that the remembered frames lie in and that may be unloaded
   Frame fresh_frames_[kMost];
   Frame frames_[kMost];
 };

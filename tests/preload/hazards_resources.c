@@ -110,9 +110,6 @@ void file_harmed(char** arguments) {
     }
     if (failed != 0) fail(how);
   }
-  // The stated limit: for mappings a process looks at its file at most once in 20 us.
-  const struct timespec limit = {0, 1000000};
-  nanosleep(&limit, NULL);
   // Every door to the profile: frees of sampled blocks, samples, mappings, libraries, names, threads, the end.
   if (library != NULL) dlclose(library);
   free_kept();
@@ -128,6 +125,28 @@ void file_harmed(char** arguments) {
   pthread_create(&thread, NULL, churn_thread, NULL);
   pthread_join(thread, NULL);
   churn(10000);
+}
+
+static void* cut_soon(void* path) {
+  const struct timespec soon = {0, 3000000};
+  nanosleep(&soon, NULL);
+  if (truncate(path, 0) != 0) fail("truncate");
+  return NULL;
+}
+
+// The directory of the live files. One is cut while the kernel is at a call that takes some 50 ms, and is not seen before it ends.
+void file_cut_in_a_slow_call(char** arguments) {
+  char pattern[4096];
+  snprintf(pattern, sizeof(pattern), "%s/cadastre-*-%d-*.cad", arguments[0], (int)getpid());
+  site_volume();
+  glob_t found;
+  const int error = glob(pattern, 0, NULL, &found);
+  pthread_t thread;
+  if (error == 0) pthread_create(&thread, NULL, cut_soon, found.gl_pathv[0]);
+  const size_t bytes = 192 << 20;
+  void* mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  munmap(mapping, bytes);
+  if (error == 0) pthread_join(thread, NULL);
 }
 
 // ---- mappings ----
@@ -200,6 +219,21 @@ void library_unloaded(char** arguments) {
       dlclose(library);
     }
   }
+}
+// Both come and go on four threads at once: what one thread looks up another one may be unmapping.
+static void* load_often(void* arguments) {
+  char** paths = arguments;
+  for (int round = 0; round < 150; round++) {
+    void* library = dlopen(paths[round % 2], RTLD_NOW | RTLD_LOCAL);
+    for (int i = 0; i < 50; i++) free(((Make)dlsym(library, "make"))());
+    dlclose(library);
+  }
+  return NULL;
+}
+void library_storm(char** arguments) {
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, load_often, arguments);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
 }
 void odd_paths(char** arguments) {
   use_library(arguments[0], kBlocks);  // a path with blanks, a newline and a semicolon

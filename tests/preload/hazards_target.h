@@ -34,10 +34,12 @@ void drop_privileges(char** arguments);
 void address_space(char** arguments);
 void no_descriptors(char** arguments);
 void file_harmed(char** arguments);
+void file_cut_in_a_slow_call(char** arguments);
 void failing_unmap(char** arguments);
 void raw_unmap(char** arguments);
 void library_replaced(char** arguments);
 void library_unloaded(char** arguments);
+void library_storm(char** arguments);
 void odd_paths(char** arguments);
 void generated_code(char** arguments);
 

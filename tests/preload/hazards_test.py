@@ -274,6 +274,10 @@ class LiveFile(Hazard):
                 if report.status == 2:
                     self.assertEqual(report.stderr.count("\n"), 1, report)
 
+    def test_cut_while_the_kernel_is_busy_for_the_program(self):
+        for _ in range(3):
+            self.case("file_cut_in_a_slow_call", self.out)
+
     def test_a_hole_in_it(self):
         self.harmed("holed")
 
@@ -332,6 +336,11 @@ class Libraries(Hazard):
         document = self.told(self.case("library_unloaded", *paths, prepare=prepare))
         for function in ("site_first", "site_second"):
             self.assertEqual(target.sum_sites(document, function)["live_count"], 100, function)
+
+    def test_opened_and_closed_by_many_threads_at_once(self):
+        paths, prepare = self.copies("lib.so", "other.so")
+        for _ in range(8):
+            self.case("library_storm", *paths, prepare=prepare)
 
     def test_odd_paths_and_no_path(self):
         paths, prepare = self.copies("a b\nc;d/lib.so", "other.so")
