@@ -28,7 +28,8 @@ int Control(const ControlCommand& command, std::optional<bool> paused) {
   ControlChange change;
   change.paused = paused;
   if (!command.interval.empty()) {
-    if (command.interval == "0") return Fail("--interval 0: use 1 to record every allocation, or `cadastre pause`");
+    if (command.interval == "0")
+      return Fail("--interval 0: no sample would ever be due; `cadastre pause` stops sampling");
     if (absl::Status status = CheckTargetOption("interval", command.interval); !status.ok()) return Fail(status);
     absl::StatusOr<uint64_t> interval = ParseSize(command.interval);
     if ((*interval == 1) != profile->exact()) {

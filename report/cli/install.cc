@@ -2,13 +2,16 @@
 // beside it. Needs no shell and no other program.
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "report/cli/command.h"
 #include "report/output_file.h"
 #include "report/preload.h"
@@ -51,6 +54,12 @@ int Install(const std::string& directory) {
       {"/proc/self/exe", "cadastre"}, {preload->library(), "libcadastre.so"}, {companion, "libcadastre-unwind.so"}};
   for (const auto& [from, name] : files) {
     if (absl::Status status = CopyOne(from, absl::StrCat(directory, "/", name)); !status.ok()) return Fail(status);
+  }
+  if (getauxval(AT_BASE) != 0) {  // there is a program interpreter
+    absl::FPrintF(
+        stderr,
+        "cadastre: note: this command is linked dynamically, and its copy needs the same libraries where it runs; "
+        "scripts/bundle makes one that needs none\n");
   }
   return kExitDone;
 }

@@ -56,6 +56,10 @@ def main():
             document = target.report(command, said.group(1))
             if document["totals"]["allocated_bytes"] <= 0:
                 problems.append("nothing was recorded")
+        copied = subprocess.run([command, "install", os.path.join(scratch, "copy")], env=target.clean_environment(), capture_output=True, text=True,
+                                check=False)
+        if copied.returncode != 0 or copied.stdout or "scripts/bundle" not in copied.stderr or copied.stderr.count("\n") != 1:
+            problems.append(f"a copy of a command that needs libraries does not say so: {copied}")
     finally:
         target.remove(scratch)
     target.finish(problems)
