@@ -38,8 +38,7 @@ enum PackedEncoding : uint16_t { kPackedEnd = 0, kPackedPlain = 1, kPackedRecord
 
 struct PackedBlock {
   uint32_t magic;
-  uint32_t
-      header_check;  // CRC-32 (zlib) of the fields behind it: with it the length can be trusted to go on after damage
+  uint32_t header_check;  // CRC-32 (zlib) of the fields behind it: its length can be trusted after damage before it
   uint32_t stored_check;  // CRC-32 of the stored bytes
   uint16_t region;        // format::RegionKind
   uint16_t encoding;
