@@ -66,8 +66,8 @@ long Returned(long result) {
   return -1;
 }
 
-// Before the session is prepared an allocator maps its first pages: they wait in the queue. Nothing of the profile is
-// touched before the real call; whoever does so afterwards looks at the file first.
+// Before the session is prepared an allocator maps its first pages: they wait in the queue. The profile is not touched
+// here; whoever does so (RecordMapping, MappingQueueDrain) looks at the file just before.
 bool IsWanted() { return SessionCurrentState() != SessionState::kOff; }
 
 uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }

@@ -57,10 +57,9 @@ class StackMemo {
       not_before_ = i + 1;
       return false;
     }
-    const bool holds = (root_sp_ == 0 || StackMemory::LoadChecked(root_sp_ - 8) == 0) &&
-                       ForEachLibrary(cursor_, [&](const Library& library) {
-                         return static_cast<bool>(confirm(library.index, library.pc));
-                       });
+    const bool holds =
+        (root_sp_ == 0 || StackMemory::LoadChecked(root_sp_ - 8) == 0) &&
+        ForEachLibrary(cursor_, [&](const Library& library) { return confirm(library.index, library.pc); });
     if (!holds) {
       not_before_ = kMost;
       Spoil();
@@ -149,6 +148,7 @@ class StackMemo {
     uint64_t pc, sp, rbp, rbp_at, word;
     uint32_t library;  // that may be unloaded; 0 = it may not
   };
+
   // Of the frames from `first` to the root, one after the other alike only once, until `each` says false.
   template <typename Each>
   bool ForEachLibrary(uint32_t first, Each each) const {
