@@ -335,11 +335,16 @@ bool ProfileIsWhole() {
   return result == 0 && __atomic_load_n(&last_page->cookie, __ATOMIC_RELAXED) == kCookie;
 }
 
-void ProfileDetach() {
-  if (base == nullptr) return;
+bool ProfileDetach() {
+  if (base == nullptr) return true;
   __atomic_store_n(&is_open, 0, __ATOMIC_RELEASE);
-  RawSyscall(SYS_mmap, reinterpret_cast<long>(base), static_cast<long>(mapped_bytes), PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  return RawSyscall(SYS_mmap, reinterpret_cast<long>(base), static_cast<long>(mapped_bytes), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == reinterpret_cast<long>(base);
+}
+
+bool ProfileContains(const void* address) {
+  const char* at = static_cast<const char*>(address);
+  return base != nullptr && at >= base && at < base + mapped_bytes;
 }
 
 void ProfileGrowAndStop(uint64_t bytes_each) {

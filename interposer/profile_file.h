@@ -76,8 +76,9 @@ void ProfilePublish();
 bool ProfileIsWhole();
 
 // In a fork child, or where the file has been cut: anonymous memory over the mapping, so that no touch can reach the
-// file.
-void ProfileDetach();
+// file. False: the kernel gave none, and a touch is what it was. Async-signal-safe.
+bool ProfileDetach();
+bool ProfileContains(const void* address);
 
 // True once the profile is open and may be written to.
 bool ProfileIsOpen();

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "interposer/bus_guard.h"
 #include "interposer/complaints.h"
 #include "interposer/elf_lookup.h"
 #include "interposer/interned_strings.h"
@@ -215,10 +216,15 @@ bool LookIsDueAmongMany(uint8_t* until_look) {
   return true;
 }
 
-void ChildAfterFork() {
+// The file is not what it was, or is not this process's.
+bool EndWithoutFile() {
   SetState(SessionState::kOff);
-  ProfileDetach();
+  return ProfileDetach();
 }
+
+bool TakeFault(const void* address) { return ProfileContains(address) && EndWithoutFile(); }
+
+void ChildAfterFork() { EndWithoutFile(); }
 
 }  // namespace
 
@@ -273,6 +279,7 @@ bool SessionOpen() {
   ProfilePublish();
   LibraryMapPublish();
   JvmPublish();
+  BusGuardPrepare(TakeFault);
   SetState(SessionState::kRecording);
   MappingQueueDrain();  // what an allocator has mapped before
   return true;
@@ -289,10 +296,13 @@ bool SessionIsRecording() {
 bool SessionFileIsWhole(uint8_t* until_look) {
   if (!SessionIsRecording()) return false;
   if (IsSandboxed()) return true;
-  const bool is_due = until_look == nullptr || !SessionSamplesAreFrequent() || LookIsDueAmongMany(until_look);
-  if (!is_due || ProfileIsWhole()) return true;
-  SetState(SessionState::kOff);
-  ProfileDetach();
+  // Where samples are frequent a look is dear, and the guard is better; until it stands there is nothing but the look.
+  const bool is_due =
+      until_look == nullptr || !SessionSamplesAreFrequent() || !BusGuardIsDecided() || LookIsDueAmongMany(until_look);
+  if (!is_due) return true;
+  BusGuardNoteTouch();
+  if (ProfileIsWhole()) return true;
+  EndWithoutFile();
   return false;
 }
 

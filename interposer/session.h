@@ -35,9 +35,9 @@ bool SessionIsRecording();
 // is cut between this answer and the touch is not seen.
 // The file is looked at each time, and about 1 us passes until the touch: at R records, removals and mapping calls a
 // second a cut kills with a chance of R * 1 us, one in 1,000 at 1,000 a second (at 512 KiB: 250 MB/s are allocated and
-// freed). So ask after a call that may take its time, not before it.
-// until_look: of the thread that has sampled, or frees what was. Where samples are frequent the file is then looked at
-// every 64th time of the thread and in each tick of the kernel.
+// freed). So ask after a call that may take its time, not before it. From 10,000 a second on bus_guard.h stands.
+// until_look: of the thread that has sampled, or frees what was. Where samples are frequent and the guard stands, the
+// file is then looked at every 64th time of the thread and in each tick of the kernel.
 bool SessionFileIsWhole(uint8_t* until_look = nullptr);
 
 // Mean bytes between samples now: as started, doubled where memory ran short, or as set from outside.

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -284,6 +285,33 @@ class LiveFile(Hazard):
     def test_overwritten(self):
         for _ in range(3):
             self.harmed("overwritten")
+
+    def test_cut_where_every_allocation_is_recorded(self):
+        """`> FILE` under two threads that are always about to touch it: without somebody who takes the SIGBUS most of them die."""
+        for turn in range(20):
+            target.remove(self.out)
+            os.mkdir(self.out)
+            environment = {**target.clean_environment(), "LD_PRELOAD": ARGUMENTS.library, "CADASTRE_OPTIONS": f"interval=1,out={self.out}"}
+            with subprocess.Popen([self.file("hazards_bus"), "busy"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True) as process:
+                self.assertEqual(process.stdout.readline(), "busy\n")
+                (profile,) = target.profiles_of(self.out, process.pid)
+                time.sleep(0.001 * turn)
+                with open(profile, "w", encoding="utf-8"):
+                    pass
+                time.sleep(0.01)
+                said, _ = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, said), (0, "at the end: default flags 0 mask\n"), f"turn {turn}")
+
+    def test_sigbus_is_taken_only_at_many_touches_a_second(self):
+        for interval, case, caught in (("1", "idle", 0), ("1", "caught", 1 << 6), ("512k", "caught", 0)):
+            with self.subTest(interval=interval, case=case):
+                said = self.once([self.file("hazards_bus"), case], interval)
+                self.assertEqual((said.status, int(said.stdout.split()[1], 16)), (0, caught), said)
+
+    def test_the_programs_own_action_for_sigbus(self):
+        self.case("asks", program="hazards_bus")
+        self.case("meets", program="hazards_bus", status=135)
+        self.case("children", program="hazards_bus")
 
     def test_deleted(self):
         self.harmed("deleted")
