@@ -84,14 +84,18 @@ void Link(uint32_t index, const Path path) {
   Publish(index);
 }
 
-void Unlink(uint32_t index, const Path path) {
-  for (int level = 0; level < nodes[index].height; level++) {
-    nodes[path[level]].next[level] = nodes[index].next[level];
-  }
+void Free(uint32_t index) {
   format::MappingRecord* record = &g_profile.mappings[index];
   __atomic_store_n(&record->state, (record->state | format::kStateMask) + 1, __ATOMIC_RELEASE);
   nodes[index].next[0] = free_nodes;
   free_nodes = index;
+}
+
+void Unlink(uint32_t index, const Path path) {
+  for (int level = 0; level < nodes[index].height; level++) {
+    nodes[path[level]].next[level] = nodes[index].next[level];
+  }
+  Free(index);
 }
 
 // A range that covers `address` ends there and another begins. Where there is no room for that one it is forgotten.
@@ -227,6 +231,35 @@ bool MappingFind(uint64_t address, MappingRange* found) {
   if (path[0] == 0 || nodes[path[0]].range.end <= address) return false;
   *found = nodes[path[0]].range;
   return true;
+}
+
+void MappingMapRepair() {
+  // The lowest level is followed as long as it makes sense; the others and the free list are made anew from it. A node
+  // whose height is not positive has not been met.
+  for (uint32_t i = 1; i < next_unused; i++) nodes[i].height = -nodes[i].height;
+  Path last = {};
+  uint64_t end_before = 0;
+  uint32_t next;
+  for (uint32_t at = nodes[0].next[0]; at != 0 && at < next_unused && nodes[at].height < 0; at = next) {
+    next = nodes[at].next[0];
+    const MappingRange& range = nodes[at].range;
+    if (range.start < end_before || range.start >= range.end) continue;
+    end_before = range.end;
+    nodes[at].height = -nodes[at].height;
+    if (nodes[at].height > tallest) tallest = nodes[at].height;
+    for (int level = 0; level < nodes[at].height; level++) {
+      nodes[last[level]].next[level] = at;
+      last[level] = at;
+    }
+    Publish(at);
+  }
+  for (int level = 0; level < kHeight; level++) nodes[last[level]].next[level] = 0;
+  free_nodes = 0;
+  for (uint32_t i = 1; i < next_unused; i++) {
+    if (nodes[i].height > 0) continue;
+    nodes[i].height = 0;
+    Free(i);
+  }
 }
 
 }  // namespace cadastre

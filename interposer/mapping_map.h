@@ -46,6 +46,10 @@ uint64_t MappingEndOfRun(uint64_t start, uint64_t end, uint32_t stop);
 // The range that holds `address`. False: none.
 bool MappingFind(uint64_t address, MappingRange* found);
 
+// After a call of one of these was left in its middle for good: makes a sound map of what is there. What that call had
+// in its hands may be forgotten. Takes time in proportion to all ranges.
+void MappingMapRepair();
+
 }  // namespace cadastre
 
 #endif  // CADASTRE_INTERPOSER_MAPPING_MAP_H_

@@ -26,17 +26,20 @@ struct Event {
   MappingMove move;  // of kMark, kGone and kUnmark: its place and mark
 };
 
-// sequence == position: empty, for the producer whose turn that is; position + 1: full.
+// sequence == position: empty, for the producer whose turn that is; position + 1: full. Between the two the word is a
+// claim: kClaimed and where the producer's StackMark lies, for a signal handler may leave it for good.
 struct Slot {
   uint64_t sequence_minus_index;
   Event event;
 };
+constexpr uint64_t kClaimed = 1ull << 63;
 constexpr int kYields = 1000;
 constexpr uint64_t kSlots = 1024;
 Slot slots[kSlots];
-uint64_t head;  // next position to be claimed
-uint64_t tail;  // next to be carried out; only whoever holds `busy` changes it
-uint64_t busy;  // thread pointer of whoever carries out; 0 = nobody
+uint64_t head;         // next position to be claimed
+uint64_t tail;         // next to be carried out; only whoever holds `busy` changes it
+uint64_t busy;         // where the StackMark of whoever carries out lies; 0 = nobody
+uint64_t busy_thread;  // its thread pointer, once it has said so
 uint64_t lost_early;
 
 uint64_t next_mark = 1;
@@ -57,20 +60,27 @@ void SetSequence(Slot* slot, uint64_t sequence) {
   __atomic_store_n(&slot->sequence_minus_index, sequence - static_cast<uint64_t>(slot - slots), __ATOMIC_RELEASE);
 }
 
+// Whoever sees that the slot at `head` is taken moves it on, so that nobody waits for a producer that was interrupted.
 bool Put(const Event& event) {
-  uint64_t position = __atomic_load_n(&head, __ATOMIC_RELAXED);
+  StackMark mark;
+  const uint64_t claim = kClaimed | mark.Set();
   for (;;) {
-    Slot* slot = &slots[position % kSlots];
-    const int64_t ahead = static_cast<int64_t>(SequenceOf(*slot) - position);
-    if (ahead < 0) return false;  // full
-    if (ahead > 0) {
-      position = __atomic_load_n(&head, __ATOMIC_RELAXED);
-      continue;
-    }
-    if (!__atomic_compare_exchange_n(&head, &position, position + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-      continue;
+    const uint64_t position = __atomic_load_n(&head, __ATOMIC_ACQUIRE);
+    // Read before the slot: what is found there is of this turn then, not of the one before.
+    const bool is_full =
+        static_cast<int64_t>(position - __atomic_load_n(&tail, __ATOMIC_ACQUIRE)) >= static_cast<int64_t>(kSlots);
+    if (is_full) return false;
+    const uint64_t index = position % kSlots;
+    Slot* slot = &slots[index];
+    uint64_t expected = position - index;
+    const bool is_mine = __atomic_compare_exchange_n(&slot->sequence_minus_index, &expected, claim, false,
+                                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    uint64_t still = position;
+    __atomic_compare_exchange_n(&head, &still, position + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    if (!is_mine) continue;
     slot->event = event;
     SetSequence(slot, position + 1);
+    mark.Clear();
     return true;
   }
 }
@@ -175,7 +185,7 @@ bool IsWaiting() {
 // Whoever carries out has lost its processor. It waits for nobody, so it may be waited for, unless it is this thread,
 // interrupted by a signal; and not for ever.
 bool MayWait() {
-  return SessionIsRecording() && !IsSandboxed() && __atomic_load_n(&busy, __ATOMIC_RELAXED) != ThreadPointer();
+  return SessionIsRecording() && !IsSandboxed() && __atomic_load_n(&busy_thread, __ATOMIC_RELAXED) != ThreadPointer();
 }
 
 bool PutWhenThereIsRoom(const Event& event) {
@@ -192,28 +202,73 @@ void Post(const Event& event) {
   MappingQueueDrain();
 }
 
+// What was marked at `at` was work of this thread, and a signal handler has left it for good: it does not go on further
+// down the stack.
+bool IsAbandoned(const StackMark& mark, uint64_t at) {
+  const ThreadState* thread = CurrentThreadState();
+  return thread != nullptr && mark.SeesAbandoned(thread->thread_stack, at);
+}
+
+bool Exchange(uint64_t* word, uint64_t* from, uint64_t to) {
+  return __atomic_compare_exchange_n(word, from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+// What was being carried out when it was left is lost.
+void TakeUpAbandoned() {
+  CountLost();
+  MappingMapRepair();
+  const uint64_t position = __atomic_load_n(&tail, __ATOMIC_RELAXED);
+  if (SequenceOf(slots[position % kSlots]) == position + kSlots)
+    __atomic_store_n(&tail, position + 1, __ATOMIC_RELEASE);
+}
+
+// Something is to be carried out. Claims that will never be filled are passed over.
+bool FindsNext(const StackMark& mark) {
+  while (!IsWaiting()) {
+    const uint64_t position = __atomic_load_n(&tail, __ATOMIC_RELAXED);
+    Slot* slot = &slots[position % kSlots];
+    const uint64_t claim = __atomic_load_n(&slot->sequence_minus_index, __ATOMIC_ACQUIRE);
+    if ((claim & kClaimed) == 0 || !IsAbandoned(mark, claim & ~kClaimed)) return IsWaiting();
+    CountLost();
+    SetSequence(slot, position + kSlots);
+    __atomic_store_n(&tail, position + 1, __ATOMIC_RELEASE);
+  }
+  return true;
+}
+
+void CarryOutNext() {
+  if (const uint64_t early = __atomic_exchange_n(&lost_early, 0, __ATOMIC_RELAXED))
+    __atomic_fetch_add(&g_profile.header->counters.mapping_events_lost, early, __ATOMIC_RELAXED);
+  const uint64_t position = tail;
+  Slot* slot = &slots[position % kSlots];
+  const Event event = slot->event;
+  SetSequence(slot, position + kSlots);
+  CarryOut(event);
+  __atomic_store_n(&tail, position + 1, __ATOMIC_RELEASE);
+}
+
 }  // namespace
 
 void MappingQueueDrain() {
   if (!SessionIsRecording()) return;
+  StackMark mark;
+  const uint64_t own = mark.Set();
   // Whoever finds `busy` taken leaves its event to the other, who looks again after giving `busy` back. Both exchanges
   // are full barriers: one of the two sees the event.
   do {
-    uint64_t nobody = 0;
-    if (!__atomic_compare_exchange_n(&busy, &nobody, ThreadPointer(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-      return;
-    while (IsWaiting() && SessionFileIsWhole()) {
-      if (const uint64_t early = __atomic_exchange_n(&lost_early, 0, __ATOMIC_RELAXED))
-        __atomic_fetch_add(&g_profile.header->counters.mapping_events_lost, early, __ATOMIC_RELAXED);
-      const uint64_t position = tail;
-      Slot* slot = &slots[position % kSlots];
-      const Event event = slot->event;
-      SetSequence(slot, position + kSlots);
-      CarryOut(event);
-      __atomic_store_n(&tail, position + 1, __ATOMIC_RELEASE);
+    uint64_t other = 0;
+    bool is_mine = Exchange(&busy, &other, own);
+    if (!is_mine && IsAbandoned(mark, other)) {
+      is_mine = Exchange(&busy, &other, own);
+      if (is_mine && SessionFileIsWhole()) TakeUpAbandoned();
     }
+    if (!is_mine) break;
+    __atomic_store_n(&busy_thread, ThreadPointer(), __ATOMIC_RELAXED);
+    while (FindsNext(mark) && SessionFileIsWhole()) CarryOutNext();
+    __atomic_store_n(&busy_thread, 0, __ATOMIC_RELAXED);
     __atomic_exchange_n(&busy, 0, __ATOMIC_SEQ_CST);
   } while (IsWaiting() && SessionIsRecording());
+  mark.Clear();
 }
 
 void MappingPostInsert(const MappingRange& range, uint64_t pc) {

@@ -19,12 +19,11 @@ bool IsOnAlternateStack() {
 }
 }  // namespace
 
-__attribute__((noinline, no_sanitize("address", "thread"))) bool ReentryGuard::IsAbandoned() const {
+__attribute__((noinline, no_sanitize("address", "thread"))) bool StackMark::SeesAbandoned(const StackBounds& stack,
+                                                                                          uint64_t at) const {
   const auto here = reinterpret_cast<uint64_t>(this);
-  const StackBounds& stack = state_->thread_stack;
-  const uint64_t at = state_->guard_at;
   if (here < stack.low || here >= stack.high || at < stack.low || at >= stack.high) return false;
-  const bool is_gone = here >= at || reinterpret_cast<const volatile ReentryGuard*>(at)->mark_ != kMark;
+  const bool is_gone = here >= at || reinterpret_cast<const volatile StackMark*>(at)->word_ != kWord;
   return is_gone && !IsOnAlternateStack();
 }
 

@@ -36,7 +36,7 @@ struct ThreadState {
   uint64_t interval_bytes;   // with which the gap was drawn
   uint64_t random;           // splitmix64 state; 0 = not seeded
   StackBounds thread_stack;  // this thread's own stack; high == 0: not known yet
-  uint64_t guard_at;         // address of the ReentryGuard that set `guard`
+  uint64_t guard_at;         // where the StackMark of the ReentryGuard that set `guard` lies
   uint8_t guard;             // GuardValue
   uint8_t name_tries;        // for its whole name (thread_name.h)
   uint16_t name_wait;        // samples until the next one; kNameSettled = none
@@ -90,19 +90,40 @@ enum GuardValue : uint8_t {
   kGuardOwnWork = 2,    // a nested allocation is ours (the loader's, when we open libunwind): skipped
 };
 
-// Marks this thread as being inside the recorder. A nested attempt (a signal handler that allocates) fails.
-//
-// A handler may also leave the recorder for good, by siglongjmp. So the mark remembers where on the stack the guard
-// lies; it is abandoned when this one lies at the same place or nearer to the root, or when the guard's words have been
-// overwritten. Only on the thread's own stack: on an alternate one, which may be an array in a frame near the root,
-// nothing can be said, and the mark holds.
+// A word on the stack that says "somebody is at work here": a signal handler may leave that work for good, by
+// siglongjmp. Then the place is abandoned, which shows where a later mark lies at the same place or nearer to the root,
+// or where the word has been overwritten. Only on the thread's own stack: on an alternate one, which may be an array in
+// a frame near the root, nothing can be said.
+class StackMark {
+ public:
+  // Returns where it lies, never 0.
+  uint64_t Set() {
+    word_ = kWord;
+    asm volatile("" ::: "memory");
+    return reinterpret_cast<uint64_t>(this);
+  }
+  void Clear() {
+    asm volatile("" ::: "memory");
+    word_ = 0;
+  }
+
+  // That of this thread which was set at `at` is abandoned, seen from this one. In thread_state.cc.
+  bool SeesAbandoned(const StackBounds& stack, uint64_t at) const;
+
+ private:
+  static constexpr uint64_t kWord = 0xc0ffee5eed5afe1dull;
+
+  uint64_t word_ = 0;
+};
+
+// Marks this thread as being inside the recorder. A nested attempt (a signal handler that allocates) fails, unless what
+// it is nested in was abandoned.
 class ReentryGuard {
  public:
   explicit ReentryGuard(ThreadState* state, GuardValue value = kGuardRecording) : state_(state) {
-    entered_ = state->guard == kGuardOpen || IsAbandoned();
+    entered_ = state->guard == kGuardOpen || mark_.SeesAbandoned(state->thread_stack, state->guard_at);
     if (entered_) {
-      mark_ = kMark;
-      state->guard_at = reinterpret_cast<uint64_t>(this);
+      state->guard_at = mark_.Set();
       state->guard = value;
     }
     asm volatile("" ::: "memory");
@@ -111,7 +132,7 @@ class ReentryGuard {
     asm volatile("" ::: "memory");
     if (!entered_) return;
     state_->guard = kGuardOpen;
-    mark_ = 0;
+    mark_.Clear();
     asm volatile("" ::: "memory");
   }
   ReentryGuard(const ReentryGuard&) = delete;
@@ -119,13 +140,8 @@ class ReentryGuard {
   bool entered() const { return entered_; }
 
  private:
-  static constexpr uint64_t kMark = 0xc0ffee5eed5afe1dull;
-
-  // In thread_state.cc.
-  bool IsAbandoned() const;
-
   ThreadState* state_;
-  uint64_t mark_ = 0;
+  StackMark mark_;
   bool entered_;
 };
 

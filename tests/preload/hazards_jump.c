@@ -1,5 +1,5 @@
 // A handler that leaves by siglongjmp, out of whatever it has interrupted: mmap, munmap, or a profiler's hook of them. (That is legal:
-// with nothing preloaded these are bare system calls.) What the thread allocates afterwards is its own as before.
+// with nothing preloaded these are bare system calls.) What the thread allocates and maps afterwards is its own as before.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -28,6 +28,9 @@ NI void site_after(void) {
   }
 }
 
+NI void *site_mapped(void) { return mmap(NULL, 32 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+NI void *site_unmapped(void) { return mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+
 int main(void) {
   free(malloc(8 << 20));  // the profile is there before the first jump
   signal(SIGALRM, on_alarm);
@@ -44,6 +47,8 @@ int main(void) {
   }
   setitimer(ITIMER_REAL, &never, NULL);
   site_after();
+  site_mapped();
+  munmap(site_unmapped(), 64 << 20);
   puts("ALLOC site_after count=100 bytes=104857600 live=100 livebytes=104857600");
   return 0;
 }

@@ -236,6 +236,8 @@ class Limits(Hazard):
         report = target.report(ARGUMENTS.cadastre, self.profile(outcome, "hazards_jump"))
         live = sum(site["live_bytes"] for site in self.sites_with(report, "site_after"))
         self.assertGreater(live, 95 << 20)  # the last 100 MiB; none or few but for those after which the recorder is left behind
+        mapped = target.report(ARGUMENTS.cadastre, self.profile(outcome, "hazards_jump"), "--metric", "mapped")
+        self.assertEqual((mapped_bytes(mapped, "site_mapped"), mapped_bytes(mapped, "site_unmapped")), (32 << 20, 0))
 
     def test_setuid_programs_are_told_nothing(self):
         if os.geteuid() != 0:
