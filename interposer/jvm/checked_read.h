@@ -34,34 +34,6 @@ bool CheckedLoad(uint64_t address, Type* value) {
 // As much of [address, address + bytes) as can be read from its beginning on; bytes: at most 4096. 0 = nothing.
 size_t CheckedReadSome(uint64_t address, void* out, size_t bytes);
 
-// For many small reads of what does not change and lies together: reads ahead, and asks the kernel once for all of it.
-class CheckedWindow {
- public:
-  bool Read(uint64_t address, void* out, size_t bytes) {
-    if (!Holds(address, bytes)) {
-      start_ = address;
-      length_ = CheckedReadSome(address, bytes_, sizeof(bytes_));
-      if (!Holds(address, bytes)) return false;
-    }
-    __builtin_memcpy(out, bytes_ + (address - start_), bytes);
-    return true;
-  }
-
-  template <typename Type>
-  bool Load(uint64_t address, Type* value) {
-    return Read(address, value, sizeof(Type));
-  }
-
- private:
-  bool Holds(uint64_t address, size_t bytes) const {
-    return address >= start_ && bytes <= length_ && address - start_ <= length_ - bytes;
-  }
-
-  uint64_t start_ = 0;
-  size_t length_ = 0;
-  char bytes_[256];
-};
-
 }  // namespace cadastre
 
 #endif  // CADASTRE_INTERPOSER_JVM_CHECKED_READ_H_

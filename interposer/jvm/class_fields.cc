@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "interposer/jvm/checked_read.h"
 #include "interposer/jvm/code_cache.h"
+#include "interposer/jvm/lasting_memory.h"
 
 namespace cadastre {
 namespace {
@@ -31,21 +31,21 @@ class FieldList {
 
  private:
   bool LoadPointer(int32_t of_class, uint64_t* pointer) {
-    return of_class >= 0 && of_list_.Load(klass_ + static_cast<uint64_t>(of_class), pointer) && *pointer != 0;
+    return of_class >= 0 && memory_.Load(klass_ + static_cast<uint64_t>(of_class), pointer) && *pointer != 0;
   }
 
   // A Symbol* of the class's constant pool; 0 = cannot be read.
   uint64_t PoolSymbol(uint32_t index) {
     uint64_t symbol;
-    return of_pool_.Load(pool_ + static_cast<uint64_t>(layout_.pool_bytes) + index * 8ull, &symbol) ? symbol : 0;
+    return memory_.Load(pool_ + static_cast<uint64_t>(layout_.pool_bytes) + index * 8ull, &symbol) ? symbol : 0;
   }
 
   // The text of a Symbol; its length, of which as much as fits was copied. 0 = cannot be read.
   size_t ReadSymbol(uint64_t symbol, char* out, size_t capacity) {
     uint16_t length;
-    if (!of_symbol_.Load(symbol + static_cast<uint64_t>(layout_.symbol_length), &length)) return 0;
+    if (!memory_.Load(symbol + static_cast<uint64_t>(layout_.symbol_length), &length)) return 0;
     const size_t taken = length < capacity ? length : capacity;
-    return of_symbol_.Read(symbol + static_cast<uint64_t>(layout_.symbol_body), out, taken) ? length : 0;
+    return memory_.Read(symbol + static_cast<uint64_t>(layout_.symbol_body), out, taken) ? length : 0;
   }
 
   bool IsNamed(uint64_t symbol) {
@@ -64,11 +64,11 @@ class FieldList {
   bool FindInArray(ClassField* field) {
     uint16_t count, slots[kSlots];
     if (layout_.u2_array_data < 0 || layout_.class_field_count < 0 ||
-        !of_list_.Load(klass_ + static_cast<uint64_t>(layout_.class_field_count), &count)) {
+        !memory_.Load(klass_ + static_cast<uint64_t>(layout_.class_field_count), &count)) {
       return false;
     }
     uint64_t at = list_ + static_cast<uint64_t>(layout_.u2_array_data);
-    for (uint32_t i = 0; i < count && i < kMostFields && of_list_.Load(at, &slots); i++, at += sizeof(slots)) {
+    for (uint32_t i = 0; i < count && i < kMostFields && memory_.Load(at, &slots); i++, at += sizeof(slots)) {
       if (!IsNamed(PoolSymbol(slots[kNameSlot]))) continue;
       return Take(PoolSymbol(slots[kSignatureSlot]),
                   (static_cast<uint32_t>(slots[kHighSlot]) << 16 | slots[kLowSlot]) >> kOffsetShift, field);
@@ -81,7 +81,7 @@ class FieldList {
     uint32_t bytes;
     if (layout_.u1_array_data < 0 || layout_.vm_symbols == nullptr || layout_.field_injected == 0 ||
         layout_.field_initialized == 0 || layout_.field_generic == 0 || layout_.field_contended == 0 ||
-        !of_list_.Load(list_ + static_cast<uint64_t>(layout_.vm_array_length), &bytes)) {
+        !memory_.Load(list_ + static_cast<uint64_t>(layout_.vm_array_length), &bytes)) {
       return false;
     }
     const uint32_t announcing[] = {layout_.field_initialized, layout_.field_generic, layout_.field_contended};
@@ -99,7 +99,7 @@ class FieldList {
       list_at += at - first;
       at = first;
       const uint64_t left = list_at < end ? end - list_at : 0;
-      return left != 0 && of_list_.Read(list_at, entry, left < sizeof(entry) ? left : sizeof(entry));
+      return left != 0 && memory_.Read(list_at, entry, left < sizeof(entry) ? left : sizeof(entry));
     };
     if (!read_on()) return false;
     uint64_t count = next();
@@ -122,14 +122,14 @@ class FieldList {
   uint64_t SymbolAt(bool injected, uint32_t index) {
     if (!injected) return PoolSymbol(index);
     uint64_t symbol;
-    return CheckedLoad(reinterpret_cast<uint64_t>(layout_.vm_symbols + index), &symbol) ? symbol : 0;
+    return memory_.Load(reinterpret_cast<uint64_t>(layout_.vm_symbols + index), &symbol) ? symbol : 0;
   }
 
   const VmLayout& layout_;
   const uint64_t klass_;
   const char* const name_;
   uint64_t pool_ = 0, list_ = 0;
-  CheckedWindow of_list_, of_pool_, of_symbol_;
+  LastingMemory memory_;
 };
 
 }  // namespace

@@ -3,8 +3,9 @@
 // Source: InstanceKlass's own list of fields. Until JDK 20 an array of six u2 each (OpenJDK,
 // src/hotspot/share/oops/fieldInfo.hpp of those releases), since 21 a stream of compressed numbers
 // (oops/fieldInfo.hpp, fieldInfo.inline.hpp), which also has the fields that HotSpot adds to some classes. Thread- and
-// signal-safety: reads only, by checked_read.h; some 1.2 KiB of stack and a dozen system calls: once for each
-// field. Errors: false if the class itself has no such field, its list has a form that is not known, or cannot be read.
+// signal-safety: reads only, by lasting_memory.h: the class must be one that is not unloaded meanwhile. Once
+// for each field. Errors: false if the class itself has no such field, its list has a form that is not known, or cannot
+// be read.
 #ifndef CADASTRE_INTERPOSER_JVM_CLASS_FIELDS_H_
 #define CADASTRE_INTERPOSER_JVM_CLASS_FIELDS_H_
 

@@ -4,8 +4,8 @@
 #include <sys/prctl.h>
 
 #include "interposer/elf_lookup.h"
-#include "interposer/jvm/checked_read.h"
 #include "interposer/jvm/code_cache.h"
+#include "interposer/jvm/lasting_memory.h"
 #include "interposer/raw_syscall.h"
 #include "interposer/thread_buffer.h"
 #include "interposer/thread_state.h"
@@ -81,9 +81,11 @@ uint64_t CurrentAnchor(const VmLayout& layout) {
 uint64_t ThreadObjectSlot(const VmLayout& layout, uint64_t thread) {
   if (thread == 0) return 0;
   if (layout.thread_object >= 0) return thread + static_cast<uint64_t>(layout.thread_object);
+  // A thread that is no JavaThread is a smaller object, and may end before it.
+  LastingMemory own;
   uint64_t slot;
   return layout.thread_object_handle >= 0 &&
-                 CheckedLoad(thread + static_cast<uint64_t>(layout.thread_object_handle), &slot)
+                 own.Load(thread + static_cast<uint64_t>(layout.thread_object_handle), &slot)
              ? slot
              : 0;
 }

@@ -1,6 +1,5 @@
 #include "interposer/jvm/method_names.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "interposer/interned_strings.h"
@@ -10,10 +9,6 @@
 #include "interposer/raw_syscall.h"
 #include "interposer/thread_buffer.h"
 #include "interposer/word_cache.h"
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
 
 namespace cadastre {
 namespace {
@@ -28,17 +23,8 @@ struct MethodParts {
   uint64_t constants, pool, class_symbol, method_symbol;
 };
 
-// Metaspace is mapped in large pieces: a page that can be read is asked for once in a method's life.
-bool IsReadable(uint64_t address) {
-  if (IsSandboxed()) return true;  // the question might be punished
-  auto populate = [](uint64_t page) {
-    return RawSyscall(SYS_madvise, static_cast<long>(page & ~4095ull), 4096, MADV_POPULATE_READ);
-  };
-  const long result = populate(address);
-  if (result == 0) return true;
-  // Kernels before 5.14 do not know the question: they say so about our own stack too.
-  return result == -EINVAL && populate(reinterpret_cast<uint64_t>(&result)) == -EINVAL;
-}
+// Asked once in a method's life. In a sandbox the question might be punished, and the address is believed.
+bool IsReadable(uint64_t address) { return IsSandboxed() || IsWordReadable(address); }
 
 bool LooksLikePointer(uint64_t address) { return (address & 7) == 0 && address >= 65536 && address < (1ull << 47); }
 

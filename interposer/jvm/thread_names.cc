@@ -7,6 +7,7 @@
 #include "interposer/jvm/heap_path.h"
 #include "interposer/jvm/heap_references.h"
 #include "interposer/jvm/java_thread.h"
+#include "interposer/jvm/lasting_memory.h"
 #include "interposer/jvm/learn_once.h"
 
 namespace cadastre {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr size_t kKernelBytes = 15;
 constexpr size_t kCutHead = 7, kCutTail = 6;
+constexpr size_t kUsualNameBytes = 48;  // most names are shorter: they come with their length, in one copy
 
 // Where the names of Java threads are, learnt once.
 struct JavaForm {
@@ -61,19 +63,25 @@ class NameReader {
   }
 
   ThreadNameAnswer Read(const char* kernel_name, ThreadName* name) {
-    uint8_t characters[kMaxThreadNameCharacters * 2];
+    constexpr size_t kLengthBytes = 8;  // with what lies before the first character, if anything
+    uint8_t copy[kLengthBytes + kMaxThreadNameCharacters * 2];
+    const int32_t length_at = form_.heap.array_length;
+    const auto data_at = static_cast<size_t>(form_.heap.array_data - length_at);
     uint64_t array;
     bool latin1;
+    if (data_at > kLengthBytes || !FindArray(&array, &latin1)) return ThreadNameAnswer::kLater;
+    // Behind a short array there is more heap, but where that ends.
+    const size_t ahead = path_.Copy(&array, length_at, copy, data_at + kUsualNameBytes) ? kUsualNameBytes : 0;
     uint32_t count;
-    if (!FindArray(&array, &latin1) || !path_.Copy(&array, form_.heap.array_length, &count, sizeof(count))) {
-      return ThreadNameAnswer::kLater;
-    }
+    if (ahead == 0 && !path_.Copy(&array, length_at, copy, sizeof(count))) return ThreadNameAnswer::kLater;
+    memcpy(&count, copy, sizeof(count));
     if (!latin1 && form_.string_coder >= 0) count /= 2;  // a byte[] in either case
     if (count > kMaxThreadNameCharacters) return ThreadNameAnswer::kKernels;
-    if (!path_.Copy(&array, form_.heap.array_data, characters, count * (latin1 ? 1 : 2))) {
+    const size_t bytes = count * (latin1 ? 1 : 2);
+    if (bytes > ahead && !path_.Copy(&array, form_.heap.array_data, copy + data_at, bytes)) {
       return ThreadNameAnswer::kLater;
     }
-    return Judge(characters, count, latin1, kernel_name, name);
+    return Judge(copy + data_at, count, latin1, kernel_name, name);
   }
 
  private:
@@ -132,8 +140,10 @@ class NameReader {
 
 // A NamedThread's. Of any other thread this reads something else, which IsCutFrom refuses.
 bool ReadNativeName(const VmLayout& layout, uint64_t thread, const char* kernel_name, ThreadName* name) {
+  LastingMemory own;
   uint64_t text;
-  if (layout.named_thread_name < 0 || !CheckedLoad(thread + static_cast<uint64_t>(layout.named_thread_name), &text)) {
+  if (layout.named_thread_name < 0 || !own.Load(thread + static_cast<uint64_t>(layout.named_thread_name), &text) ||
+      text == 0) {
     return false;
   }
   constexpr size_t kMostBytes = 64;  // HotSpot's own names are shorter

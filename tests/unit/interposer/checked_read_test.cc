@@ -14,6 +14,7 @@
 
 #include <string>
 
+#include "interposer/jvm/lasting_memory.h"
 #include "tests/support/catch.h"
 
 using namespace cadastre;
@@ -45,25 +46,18 @@ void ReadAtTheEdge() {
     CHECK(std::string(text) == "the end");
     CHECK(CheckedReadSome(end, text, sizeof(text)) == 0);
   }
-  SECTION("reading ahead meets the edge, and reads up to it") {
-    CheckedWindow window;
-    CHECK(window.Load(end - 8, &word));
+  SECTION("what lasts is looked at in its place, and asked for first") {
+    LastingMemory memory;
+    CHECK(memory.Load(end - 8, &word));
     CHECK(memcmp(&word, "the end", 8) == 0);
-    CHECK(window.Read(end - 4, text, 4));
+    CHECK(memory.Read(end - 4, text, 4));
     CHECK(std::string(text) == "end");
-    CHECK_FALSE(window.Load(end - 4, &word));
-    CHECK_FALSE(window.Load(end, &word));
-    CHECK_FALSE(window.Load(~0ull - 3, &word));
-  }
-  SECTION("reading ahead asks once for what lies together") {
-    CheckedWindow window;
-    CHECK(window.Read(end - 8, text, 4));
-    memcpy(gone - 4, "old", 4);
-    CHECK(window.Read(end - 8, text, 4));
-    memcpy(gone - 4, "new", 4);
-    CHECK(window.Read(end - 4, text, 4));
-    CHECK(std::string(text) == "end");
-    CHECK(window.Load(end - 16, &word));  // before it: asked anew
+    CHECK(memory.Read(end, text, 0));
+    CHECK_FALSE(memory.Load(end - 4, &word));
+    CHECK_FALSE(memory.Load(end, &word));
+    CHECK_FALSE(memory.Load(0, &word));
+    CHECK_FALSE(memory.Load(~0ull - 3, &word));
+    CHECK(memory.Load(end - 16, &word));
   }
   munmap(pages, 4096);
 }
