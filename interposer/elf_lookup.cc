@@ -146,7 +146,7 @@ void* FindLoadedFunction(const char* name) {
   return library != nullptr ? FindInLibrary(library, name) : nullptr;
 }
 
-void* FindInImage(uint64_t image, const char* name) {
+DynamicTables ReadImage(uint64_t image) {
   const Elf64_Ehdr* header = reinterpret_cast<const Elf64_Ehdr*>(image);
   const Elf64_Phdr* segments = reinterpret_cast<const Elf64_Phdr*>(image + header->e_phoff);
   uint64_t bias = image;
@@ -157,7 +157,9 @@ void* FindInImage(uint64_t image, const char* name) {
   for (int i = 0; i < header->e_phnum; i++) {
     if (segments[i].p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const Elf64_Dyn*>(bias + segments[i].p_vaddr);
   }
-  return dynamic == nullptr ? nullptr : Find(ReadDynamic(bias, dynamic), name);
+  return ReadDynamic(bias, dynamic);
 }
+
+void* FindInImage(uint64_t image, const char* name) { return Find(ReadImage(image), name); }
 
 }  // namespace cadastre

@@ -14,6 +14,8 @@
 #include <link.h>
 #include <stdint.h>
 
+#include "interposer/elf_dynamic.h"
+
 namespace cadastre {
 
 // The definition of `name` in `map` itself: default or unversioned, function or ifunc (resolved by calling the
@@ -43,8 +45,9 @@ const link_map* AnyLibraryWith(const char* name);
 // The first definition in any loaded library but ours.
 void* FindLoadedFunction(const char* name);
 
-// A symbol of an ELF image given by its header (the vDSO).
+// A symbol of an ELF image given by its header (the vDSO, libunwind), and the image's tables.
 void* FindInImage(uint64_t image, const char* name);
+DynamicTables ReadImage(uint64_t image);
 
 }  // namespace cadastre
 

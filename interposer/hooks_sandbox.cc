@@ -1,8 +1,9 @@
 // prctl and syscall: pure tail jumps, with two exceptions. A mapping call by number goes on in its hook
 // (hooks_mmap.cc). And when a seccomp filter is about to be installed, afterwards nothing may be opened or asked
-// (gettid, openat and readlink may be punished with death), so the profile and this thread's buffer are made ready just
-// before: a file may exist before the first due sample. A thread that renames itself by prctl gets its new name in the
-// profile; its name is looked at when the kernel has taken it, and not before: it may lie where there is nothing.
+// (gettid, openat and readlink may be punished with death), so the profile, this thread's buffer and libunwind are made
+// ready just before: a file may exist before the first due sample. A thread that renames itself by prctl gets its new
+// name in the profile; its name is looked at when the kernel has taken it, and not before: it may lie where there is
+// nothing.
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -11,6 +12,7 @@
 #include "interposer/hooks.h"
 #include "interposer/process_facts.h"
 #include "interposer/session.h"
+#include "interposer/stack_unwind.h"
 #include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
 
@@ -36,6 +38,7 @@ CADASTRE_HIDDEN void cadastre_before_sandbox(long first, long second, long third
     is_filter = mode == SECCOMP_MODE_FILTER && program != 0;
   }
   if (!is_strict && !is_filter) return;  // asks, as libseccomp does, whether there is such a thing
+  cadastre::StackUnwindPrepare();
   cadastre::SessionBeforeSandbox();
   // Strict mode takes all system calls away, and the time-stamp counter, which the vDSO's clocks read.
   if (is_strict) cadastre::StopClocks();

@@ -314,6 +314,18 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
 Visitor g_visitor;  // too large for a stack; Init and the callers below are serialised by g_visiting
 std::atomic<bool> g_visiting{false};
 
+// Without _dl_find_object: what has been opened and what has gone since.
+void Refresh() {
+  if (g_visiting.exchange(true, std::memory_order_acquire)) return;  // somebody else is at it
+  memset(&g_visitor, 0, sizeof(g_visitor));
+  const uint32_t count = g_count.load(std::memory_order_acquire);
+  dl_iterate_phdr(Visit, &g_visitor);
+  for (uint32_t index = 1; index < count; index++) {
+    if (!g_libraries[index].entry.permanent && !g_visitor.seen[index]) Retire(index);
+  }
+  g_visiting.store(false, std::memory_order_release);
+}
+
 }  // namespace
 
 void LibraryMapInit(const char* executable_path) {
@@ -326,23 +338,12 @@ void LibraryMapInit(const char* executable_path) {
   g_visiting.store(false, std::memory_order_release);
 }
 
-void LibraryMapRefresh() {
-  if (g_visiting.exchange(true, std::memory_order_acquire)) return;  // somebody else is at it
-  memset(&g_visitor, 0, sizeof(g_visitor));
-  const uint32_t count = g_count.load(std::memory_order_acquire);
-  dl_iterate_phdr(Visit, &g_visitor);
-  for (uint32_t index = 1; index < count && g_find_object == nullptr; index++) {
-    if (!g_libraries[index].entry.permanent && !g_visitor.seen[index]) Retire(index);
-  }
-  g_visiting.store(false, std::memory_order_release);
-}
-
 void LibraryMapBeforeDlclose() { g_closing.fetch_add(1, std::memory_order_acq_rel); }
 
 void LibraryMapAfterDlclose() {
   const uint32_t count = g_count.load(std::memory_order_acquire);
   if (g_find_object == nullptr) {
-    LibraryMapRefresh();
+    Refresh();
   } else {
     // Asked one by one and not by dl_iterate_phdr, which knows only the libraries of the caller's namespace (dlmopen).
     // Nothing of theirs is touched: another thread may be unmapping any of them. One that was replaced by its like at

@@ -9,10 +9,10 @@
 // through the loader's own unloading (iconv modules), which nobody can wrap. So what is remembered about a pc of such a
 // library counts only after IsLibraryStillLoaded has asked the loader, once per library and capture. Without
 // _dl_find_object (glibc < 2.35) that answers from the dlclose wrapper alone, and libraries opened later are known from
-// the next LibraryMapRefresh on.
+// the next dlclose on.
 //
-// Thread- and signal-safety: LookupLibrary and IsLibraryStillLoaded are lock-free and safe in hooks. Init, Refresh,
-// Before- and AfterDlclose run outside hooks and may take the loader's lock. Errors: a full table (kMaxLibraries) makes
+// Thread- and signal-safety: LookupLibrary and IsLibraryStillLoaded are lock-free and safe in hooks. Init, Before- and
+// AfterDlclose run outside hooks and may take the loader's lock. Errors: a full table (kMaxLibraries) makes
 // further libraries unknown; counted in the profile (libraries_full).
 //
 // Example:
@@ -42,7 +42,6 @@ struct LibraryEntry {
 // executable_path: what the executable is recorded as, whose own name for itself the loader leaves empty; "" = not
 // known. It is kept, not copied.
 void LibraryMapInit(const char* executable_path);
-void LibraryMapRefresh();         // outside hooks: learn of libraries that were opened since
 void LibraryMapBeforeDlclose();   // from here to AfterDlclose nothing remembered about libraries that can go is trusted
                                   // (old glibc)
 void LibraryMapAfterDlclose();    // retire what is gone

@@ -326,7 +326,6 @@ void StackCaptureInit() {
   LibraryEntry own;
   const auto own_code = reinterpret_cast<uint64_t>(&StackCaptureInit);
   if (LookupLibrary(own_code, &own)) StackUnwindInit(LibraryPath(own.index));
-  LibraryMapRefresh();  // libcadastre-unwind.so is loaded now
 }
 
 }  // namespace cadastre

@@ -1,4 +1,4 @@
-# The files of stack capture, and libcadastre-unwind.so: the changed copy of libunwind that lies beside libcadastre.so.
+# The files of stack capture, and libcadastre-unwind.so: the copy of libunwind that lies beside libcadastre.so.
 # Included by interposer/CMakeLists.txt, and by tests/unit/interposer where the interposer itself is not built.
 
 set(CADASTRE_STACK_SOURCES
@@ -22,6 +22,7 @@ set(CADASTRE_STACK_SOURCES
   ${CMAKE_SOURCE_DIR}/interposer/rule_cache.cc
   ${CMAKE_SOURCE_DIR}/interposer/stack_capture.cc
   ${CMAKE_SOURCE_DIR}/interposer/stack_unwind.cc
+  ${CMAKE_SOURCE_DIR}/interposer/unwind_image.cc
   ${CMAKE_SOURCE_DIR}/interposer/unwind_rules.cc
   ${CMAKE_SOURCE_DIR}/interposer/word_cache.cc)
 
@@ -33,11 +34,10 @@ endif()
 
 # The remote interface ("generic" build): it works on the memory that we give it, never on the process as it finds it.
 find_library(CADASTRE_LIBUNWIND NAMES libunwind-x86_64.so.8 libunwind-x86_64.so REQUIRED)
-add_executable(make_private_unwind ${CMAKE_SOURCE_DIR}/interposer/make_private_unwind.cc)
 add_custom_command(
   OUTPUT ${CADASTRE_PRIVATE_UNWIND}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/interposer
-  COMMAND make_private_unwind ${CADASTRE_LIBUNWIND} ${CADASTRE_PRIVATE_UNWIND}
-  DEPENDS make_private_unwind ${CADASTRE_LIBUNWIND}
+  COMMAND ${CMAKE_COMMAND} -E copy ${CADASTRE_LIBUNWIND} ${CADASTRE_PRIVATE_UNWIND}
+  DEPENDS ${CADASTRE_LIBUNWIND}
   VERBATIM)
 add_custom_target(cadastre_private_unwind ALL DEPENDS ${CADASTRE_PRIVATE_UNWIND})

@@ -1,24 +1,21 @@
 #include "interposer/stack_unwind.h"
 
-#include <dlfcn.h>
-#include <errno.h>
 #include <libunwind.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <atomic>
 
 #include "interposer/eh_frame.h"
-#include "interposer/elf_lookup.h"
 #include "interposer/library_map.h"
-#include "interposer/raw_syscall.h"
+#include "interposer/unwind_image.h"
 
 namespace cadastre {
 namespace {
 
 constexpr char kLibraryName[] = "libcadastre-unwind.so";
 
-// Found by name in our copy, never linked: libunwind.h names these functions by macros, _Ux86_64_init_remote and so on.
+UnwindImage g_image;
+// Found by name in it, never linked: libunwind.h names these functions by macros, _Ux86_64_init_remote and so on.
 #define CADASTRE_UNWIND_NAME_(function) #function
 #define CADASTRE_UNWIND_NAME(function) CADASTRE_UNWIND_NAME_(function)
 decltype(&unw_init_remote) g_start;
@@ -130,9 +127,9 @@ int AccessFloatRegister(unw_addr_space_t, unw_regnum_t, unw_fpreg_t*, int, void*
 int Resume(unw_addr_space_t, unw_cursor_t*, void*) { return -UNW_EINVAL; }
 int GetProcName(unw_addr_space_t, unw_word_t, char*, size_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
 
-// One thread at a time: the copy has no locks of its own any more (make_private_unwind.cc). A thread that finds it busy
-// tries for some microseconds, which is several steps of the other, and then gives up: its stack is marked as cut.
-// Nobody waits for anybody.
+// One thread at a time: the image has no locks (unwind_image.h). A thread that finds it busy tries for some
+// microseconds, which is several steps of the other, and then gives up: its stack is marked as cut. Nobody waits for
+// anybody.
 constexpr int kEntryAttempts = 4096;
 std::atomic<uint32_t> g_busy{0};
 
@@ -146,39 +143,23 @@ bool Enter() {
 void Leave() { g_busy.store(0, std::memory_order_release); }
 
 template <typename Function>
-bool Find(const void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(FindInLibrary(static_cast<const link_map*>(library), name));
+bool Find(const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(g_image.Find(name));
   return *function != nullptr;
 }
 
-// The handle, which in glibc is the link map; nullptr if it does not load.
-void* LoadLibrary(const char* own_path) {
-  char path[4096];
-  const char* slash = own_path != nullptr ? strrchr(own_path, '/') : nullptr;
-  if (slash == nullptr) return nullptr;
-  const size_t directory_bytes = static_cast<size_t>(slash - own_path) + 1;
-  if (directory_bytes + sizeof(kLibraryName) > sizeof(path)) return nullptr;
-  memcpy(path, own_path, directory_bytes);
-  memcpy(path + directory_bytes, kLibraryName, sizeof(kLibraryName));
-  // A failing dlopen would leave its message for the program's next dlerror.
-  if (RawSyscall(SYS_access, reinterpret_cast<long>(path), R_OK) != 0) return nullptr;
-  auto* open = reinterpret_cast<void* (*)(const char*, int)>(FindLoadedFunction("dlopen"));
-  auto* take_error = reinterpret_cast<char* (*)()>(FindLoadedFunction("dlerror"));
-  if (open == nullptr) return nullptr;
-  void* handle = open(path, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr && take_error != nullptr) take_error();
-  return handle;
-}
-
-bool Resolve(const void* library) {
+// By who has entered; tried once.
+__attribute__((noinline)) bool Resolve() {
+  static bool is_tried;
+  if (is_tried || !g_image.Prepare()) return false;
+  is_tried = true;
   decltype(&unw_create_addr_space) create;
   decltype(&unw_set_caching_policy) set_caching;
-  bool found = Find(library, CADASTRE_UNWIND_NAME(unw_create_addr_space), &create) &&
-               Find(library, CADASTRE_UNWIND_NAME(unw_set_caching_policy), &set_caching) &&
-               Find(library, CADASTRE_UNWIND_NAME(unw_init_remote), &g_start) &&
-               Find(library, CADASTRE_UNWIND_NAME(unw_step), &g_step) &&
-               Find(library, CADASTRE_UNWIND_NAME(unw_get_reg), &g_register) &&
-               Find(library, "_Ux86_64_dwarf_search_unwind_table", &g_search_table);
+  bool found = Find(CADASTRE_UNWIND_NAME(unw_create_addr_space), &create) &&
+               Find(CADASTRE_UNWIND_NAME(unw_set_caching_policy), &set_caching) &&
+               Find(CADASTRE_UNWIND_NAME(unw_init_remote), &g_start) && Find(CADASTRE_UNWIND_NAME(unw_step), &g_step) &&
+               Find(CADASTRE_UNWIND_NAME(unw_get_reg), &g_register) &&
+               Find("_Ux86_64_dwarf_search_unwind_table", &g_search_table);
   if (!found) return false;
   g_accessors.find_proc_info = FindProcInfo;
   g_accessors.put_unwind_info = PutUnwindInfo;
@@ -198,16 +179,29 @@ bool Resolve(const void* library) {
 }  // namespace
 
 void StackUnwindInit(const char* own_path) {
-  const int saved_errno = errno;
-  void* library = LoadLibrary(own_path);
-  if (library != nullptr) Resolve(library);
-  errno = saved_errno;
+  char path[4096];
+  const char* slash = own_path != nullptr ? strrchr(own_path, '/') : nullptr;
+  if (slash == nullptr) return;
+  const size_t directory_bytes = static_cast<size_t>(slash - own_path) + 1;
+  if (directory_bytes + sizeof(kLibraryName) > sizeof(path)) return;
+  memcpy(path, own_path, directory_bytes);
+  memcpy(path + directory_bytes, kLibraryName, sizeof(kLibraryName));
+  g_image.Map(path);
 }
 
-bool StackUnwindAvailable() { return g_space != nullptr; }
+bool StackUnwindPrepare() {
+  if (!Enter()) return false;
+  const bool is_ready = g_space != nullptr || Resolve();
+  Leave();
+  return is_ready;
+}
 
 bool StackUnwindStep(const EntryRegisters& registers, uint32_t steps, StackMemory* memory, UnwoundFrame* frame) {
-  if (g_space == nullptr || !Enter()) return false;
+  if (!Enter()) return false;
+  if (g_space == nullptr && !Resolve()) {
+    Leave();
+    return false;
+  }
   Context context = {&registers, memory, {}};
   unw_cursor_t cursor;
   bool ok = g_start(&cursor, g_space, &context) == 0;

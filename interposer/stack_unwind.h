@@ -1,13 +1,13 @@
 // Steps that the unwind rules cannot express, done by libunwind: the one file that names it.
 //
-// libunwind is a copy of our own, libcadastre-unwind.so, which lies beside libcadastre.so. make_private_unwind.cc says
-// what is changed in it and why: above all its SONAME, so that the program never gets it in place of its own, and its
-// locks. It works through our accessors alone: registers from the caller, stack words from StackMemory, unwind tables
-// from the library map. Its guess by frame pointer where there is no table is out of reach: find_proc_info fails with
-// an error that ends the walk.
+// libunwind is a copy of the distribution's, libcadastre-unwind.so, which lies beside libcadastre.so and is mapped, not
+// loaded (unwind_image.h says why). It works through our accessors alone: registers from the caller, stack words from
+// StackMemory, unwind tables from the library map. Its guess by frame pointer where there is no table is out of reach:
+// find_proc_info fails with an error that ends the walk.
 //
 // Thread- and signal-safety: Init runs in the constructor, outside hooks. Step is safe in hooks: no lock, no
-// allocation, no system call. Errors: without the library Step returns false, and the stack ends there, marked.
+// allocation; the first one makes the few system calls of preparing it. Errors: without the library Step returns false,
+// and the stack ends there, marked.
 #ifndef CADASTRE_INTERPOSER_STACK_UNWIND_H_
 #define CADASTRE_INTERPOSER_STACK_UNWIND_H_
 
@@ -18,9 +18,10 @@
 
 namespace cadastre {
 
-// Loads libcadastre-unwind.so from the directory of `own_path`. Leaves errno and dlerror as they were.
+// Maps libcadastre-unwind.so from the directory of `own_path`.
 void StackUnwindInit(const char* own_path);
-bool StackUnwindAvailable();
+// What else the first step does, for whom it must not do it later (before a sandbox). False: there will be no steps.
+bool StackUnwindPrepare();
 
 struct UnwoundFrame {
   uint64_t pc, sp, rbp;

@@ -66,7 +66,7 @@ __attribute__((noinline)) unsigned Work(unsigned seed) {
 
 TEST_CASE("The private copy of libunwind loads and offers what is needed") {
   StartOnce();
-  REQUIRE(cadastre::StackUnwindAvailable());
+  REQUIRE(cadastre::StackUnwindPrepare());
 }
 
 TEST_CASE("Stacks equal libunwind's in code without frame pointers") {

@@ -125,7 +125,7 @@ __attribute__((noinline)) int Recurse(int depth) {
 
 TEST_CASE("A frame that no rule expresses is stepped over by libunwind, and the walk goes on") {
   StartOnce();
-  REQUIRE(StackUnwindAvailable());
+  REQUIRE(StackUnwindPrepare());
   uint64_t before = oracle_counts.compared, different = oracle_counts.different;
   CallFromRbxFrame(Probe);  // compares
   CallFromRbxFrame([] {

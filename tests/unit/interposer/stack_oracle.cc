@@ -206,7 +206,6 @@ void StartOracle(const char* own_path) {
   cadastre::LibraryMapInit("");
   if (own_path != nullptr) {
     cadastre::StackUnwindInit(own_path);
-    cadastre::LibraryMapRefresh();
   } else {
     cadastre::StackCaptureInit();
   }
@@ -235,6 +234,6 @@ void PrintOracleCounts(const char* what) {
                "libunwind %s\n",
                what, oracle_counts.compared.load(), oracle_counts.different.load(), oracle_counts.same.load(),
                oracle_counts.known.load(), oracle_counts.frames.load(), oracle_counts.exact_frames.load(),
-               oracle_counts.cut.load(), oracle_counts.deepest.load(), cadastre::StackUnwindAvailable() ? "yes" : "no");
+               oracle_counts.cut.load(), oracle_counts.deepest.load(), cadastre::StackUnwindPrepare() ? "yes" : "no");
   if (write(2, line, static_cast<size_t>(bytes)) < 0) return;
 }
