@@ -115,15 +115,14 @@ const link_map* LibraryOf(const void* address) {
 
 const link_map* OwnLibrary() { return LibraryOf(reinterpret_cast<const void*>(&OwnLibrary)); }
 
-// Calls no resolver: the library may not be relocated yet.
-static bool Defines(const link_map* map, const char* name) {
+bool LibraryDefines(const link_map* map, const char* name) {
   return Lookup(ReadDynamic(map->l_addr, map->l_ld), name, Versions::kDefault) != 0;
 }
 
 const link_map* NextLibraryWith(const char* name) {
   const link_map* own = OwnLibrary();
   for (const link_map* map = own != nullptr ? own->l_next : nullptr; map != nullptr; map = map->l_next) {
-    if (Defines(map, name)) return map;
+    if (LibraryDefines(map, name)) return map;
   }
   return nullptr;
 }
@@ -136,7 +135,7 @@ void* FindNextFunction(const char* name) {
 const link_map* AnyLibraryWith(const char* name) {
   const link_map* own = OwnLibrary();
   for (const link_map* map = FirstLibrary(); map != nullptr; map = map->l_next) {
-    if (map != own && Defines(map, name)) return map;
+    if (map != own && LibraryDefines(map, name)) return map;
   }
   return nullptr;
 }

@@ -22,6 +22,9 @@ namespace cadastre {
 // resolver).
 void* FindInLibrary(const link_map* map, const char* name);
 
+// Would FindInLibrary find it? Calls no resolver: the library may not be relocated yet.
+bool LibraryDefines(const link_map* map, const char* name);
+
 // Bit 15 of a version index: not the default version. Such a definition is there for old binaries that ask for its
 // version; nobody else finds it.
 inline constexpr Elf64_Versym kHiddenVersion = 0x8000;

@@ -42,6 +42,13 @@ const link_map* LibraryOfFamily(EntryFamily family) {
   return nullptr;
 }
 
+// Most names belong to allocators that are not there: the one library that could have them is asked before all others.
+bool MayWake(const OptionalEntry& entry, const link_map* library) {
+  if (LibraryDefines(library, entry.name)) return true;
+  const bool is_new = IsOperator(entry) && entry.shape.action == EntryAction::kAllocate;  // libstdc++'s: aligned_new.h
+  return entry.family == EntryFamily::kProvider && (is_new || TextEquals(entry.name, "cfree"));
+}
+
 // What programs would find if we were not there, as long as it belongs to the family; nullptr: the entry stays asleep.
 void* FindReal(OptionalEntry* entry, const link_map* library) {
   const link_map* first = NextLibraryWith(entry->name);
@@ -93,7 +100,7 @@ void WakeEntries() {
   size_t count = 0;
   for (OptionalEntry* entry = __start_cadastre_entries; entry != __stop_cadastre_entries; entry++) {
     const link_map* library = families[static_cast<int>(entry->family)];
-    if (library == nullptr || count == kMaxEntries) continue;
+    if (library == nullptr || count == kMaxEntries || !MayWake(*entry, library)) continue;
     Elf64_Versym* index = HiddenVersionOf(own, entry->name);
     if (index == nullptr) continue;
     Elf64_Versym version = VER_NDX_GLOBAL;

@@ -77,7 +77,8 @@ bool Bind(const DynamicTables& tables, uint32_t index, uint64_t* address) {
     *address = tables.bias + symbol.st_value;
     return ELF64_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC;
   }
-  const bool is_weak = ELF64_ST_BIND(symbol.st_info) == STB_WEAK;  // the pthread functions: without them it has no locks
+  const bool is_weak =
+      ELF64_ST_BIND(symbol.st_info) == STB_WEAK;  // the pthread functions: without them it has no locks
   *address = is_weak ? 0 : Import(tables.strings + symbol.st_name);
   return true;
 }
@@ -151,8 +152,8 @@ bool UnwindImage::PlaceWritable() {
   writable_start_ = start_ + PageDown(writable->p_vaddr);
   writable_end_ = start_ + PageUp(writable->p_vaddr + writable->p_memsz);
   const uint64_t bytes = writable_end_ - writable_start_;
-  const long made = RawSyscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const long made =
+      RawSyscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (IsSyscallError(made)) return false;
   memcpy(reinterpret_cast<char*>(made) + (start_ + writable->p_vaddr - writable_start_),
          reinterpret_cast<const char*>(start_ + writable->p_offset), writable->p_filesz);
