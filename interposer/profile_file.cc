@@ -28,10 +28,10 @@ ProfileView g_profile;
 
 namespace {
 
-// Pages are made present 8 KiB at a time, and where a region grows as many as it has, up to 64 KiB: one system call per
-// some hundred records, and at most as much again as is used; a process that lives for a moment has 8 regions * 8 KiB.
-// A page costs more than a call.
-constexpr uint64_t kChunkBytes = 8 * 1024, kMostChunksAtOnce = 8;
+// Pages are made present one at a time, and where a region grows as many as it has, up to 64 KiB: one system call per
+// some hundred records, and at most as much again as is used; a process that lives for a moment has 8 regions of a
+// page. A page costs ten times what a call does.
+constexpr uint64_t kChunkBytes = format::kPageBytes, kMostChunksAtOnce = 16;
 // The kernel may ask to try again, and may do so for ever: the program is not kept waiting for pages of ours.
 constexpr int kPopulateAttempts = 16;
 enum ChunkState : uint8_t { kChunkUntouched = 0, kChunkPresent = 1, kChunkFull = 2 };
