@@ -40,7 +40,7 @@ inline constexpr char kMagic[8] = {'C', 'A', 'D', 'A', 'S', 'T', 'R', 'E'};
 inline constexpr uint32_t kVersion = 1;
 // What `cadastre` saves: the same header and strings as far as Header::packed_offset, and behind it all regions in
 // compressed blocks (symbolizer/packed_profile.h). Regions are then those of the profile as it was before.
-inline constexpr uint32_t kPackedVersion = 2;
+inline constexpr uint32_t kPackedVersion = 3;
 constexpr bool IsKnownVersion(uint32_t version) { return version == kVersion || version == kPackedVersion; }
 inline constexpr uint64_t kPageBytes = 4096;
 

@@ -150,7 +150,7 @@ class Copier {
     const format::Region region = RegionOf(format::kRegionStrings);
     std::vector<char> strings(std::min(region.bytes, kMostRawStringBytes));
     if (!ReadFully(from_, strings.data(), strings.size(), region.offset)) return ReadError();
-    out_.AddRawStrings(header_, strings.data(), strings.size());
+    out_.Begin(header_, strings.data(), strings.size());
     return absl::OkStatus();
   }
 

@@ -13,9 +13,9 @@
 //   others (format::kRegionProcess). Threads that have ended meanwhile are marked so.
 //   5. The header, with the window, the label and the resident size put in.
 // The copy is packed (symbolizer/packed_profile.h): it costs and measures what is used, not `memory=`. A copy of a
-// packed profile has the same blocks. (A damaged file is copied as it is.) Memory: a megabyte or two, and what threads
-// and their buffers take. Units: bytes. Errors: a Status with the path; nothing half-written is left. Thread-safety:
-// not thread-safe.
+// packed profile has the same blocks. (A damaged file is copied as it is.) Memory: what
+// PackedWriter takes, and what threads and their buffers do. Units: bytes. Errors: a Status with the path; nothing
+// half-written is left. Thread-safety: not thread-safe.
 //
 // Example:
 //   absl::Status status = CopyProfile("/dev/shm/x.cad", "/dev/shm/x.cad@before", {.label = "before", .pid = 4242});

@@ -68,7 +68,8 @@ class Blocks {
     const uint64_t unit = PackedUnitOf(block), room = header_.regions[block.region].bytes;
     std::vector<Block>& others = of_kind_[block.region];
     if (unit == 0 || block.text_bytes > kMaxPackedTextBytes || block.count > kMaxPackedTextBytes / unit ||
-        block.first > room / unit || block.count > room / unit - block.first)
+        block.first > room / unit || block.count > room / unit - block.first ||
+        block.stored_bytes < LeastStoredBytes(block))
       return false;
     if (!others.empty()) {
       const PackedBlock& last = others.back().facts;

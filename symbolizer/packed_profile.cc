@@ -30,4 +30,8 @@ uint64_t PackedUnitOf(const PackedBlock& block) {
   }
 }
 
+uint64_t LeastStoredBytes(const PackedBlock& block) {
+  return (block.count * PackedUnitOf(block) + kMostUnfolded - 1) / kMostUnfolded;
+}
+
 }  // namespace cadastre

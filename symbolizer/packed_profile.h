@@ -17,8 +17,9 @@
 //   │ Header │ strings ... │ live  │ live  │ sites │ ... │ names │ end │
 //   └────────┴─────────────┴───────┴───────┴───────┴─────┴───────┴─────┘
 //
-// Blocks of one region ascend and do not overlap, so a small file cannot ask for more memory than its regions have,
-// and these have no more than kMaxUnpackedBytes: what `memory=` allows, and room for names.
+// Blocks of one region ascend and do not overlap, so a file cannot ask for more memory than its regions have, and these
+// have no more than kMaxUnpackedBytes: what `memory=` allows, and room for names. Nor can a small file ask for much: a
+// block has at least LeastStoredBytes, filled up with a frame that zstd skips where its records are all alike.
 #ifndef CADASTRE_SYMBOLIZER_PACKED_PROFILE_H_
 #define CADASTRE_SYMBOLIZER_PACKED_PROFILE_H_
 
@@ -29,8 +30,9 @@
 namespace cadastre {
 
 inline constexpr uint32_t kPackedBlockMagic = 0x4b4c4243;  // "CBLK"
-inline constexpr uint64_t kPackedUnitBytes = 256 << 10;    // of a region, in one block
-inline constexpr uint64_t kMaxPackedTextBytes = 2 << 20;   // columns may take more than the records did
+inline constexpr uint64_t kPackedUnitBytes = 256 << 10;    // of a region, in one block; stacks have more
+inline constexpr uint64_t kMaxPackedTextBytes = 4 << 20;   // columns may take more than the records did
+inline constexpr uint64_t kMostUnfolded = 1024;            // bytes of a region for each stored one
 inline constexpr uint64_t kMaxUnpackedBytes = (1ull << 38) + (1ull << 32);
 inline constexpr uint64_t kMostRawStringBytes = 64 << 10;
 
@@ -53,6 +55,8 @@ uint32_t PackedHeaderCheck(const PackedBlock& block);
 uint32_t PackedStoredCheck(const PackedBlock& block, const char* stored);
 // Bytes of the unit in which it counts: a byte, a record or a word; 0 for what no block can be.
 uint64_t PackedUnitOf(const PackedBlock& block);
+// What a block that says so much must have stored at least.
+uint64_t LeastStoredBytes(const PackedBlock& block);
 
 }  // namespace cadastre
 

@@ -15,7 +15,10 @@ namespace cadastre {
 namespace {
 
 constexpr int kLevel = 3;  // beyond it the time doubles for a few per cent
-constexpr uint64_t kStackWords = kPackedUnitBytes / 8;
+// A block of stacks has more than others: what it saves are the words that it names once.
+constexpr uint64_t kStackWords = (1 << 20) / 8;
+constexpr size_t kLiveAtOnce = 1 << 18;    // 12 MiB; sorting takes half of that again
+constexpr size_t kFlushBytes = 16;         // that the end of a column may take in a zstd frame
 constexpr uint32_t kMaxStackWords = 4096;  // of one stack; the reader takes no longer one
 
 // Where the string ends, in bytes from the region's start; UINT64_MAX if it is none.
@@ -29,6 +32,15 @@ uint64_t EndOfString(uint32_t unit, const char* strings, uint64_t bytes) {
   return at + sizeof(string) + string.length;
 }
 
+// With what zstd skips (RFC 8878, 3.1.2).
+void PadTo(uint64_t bytes, std::string* packed) {
+  if (packed->size() >= bytes) return;
+  constexpr uint32_t kSkippable = 0x184d2a50;
+  const uint32_t header[] = {kSkippable, static_cast<uint32_t>(bytes - packed->size())};
+  packed->append(reinterpret_cast<const char*>(header), sizeof(header));
+  packed->append(header[1], '\0');
+}
+
 }  // namespace
 
 PackedWriter::PackedWriter(int descriptor, std::string path)
@@ -40,7 +52,8 @@ PackedWriter::PackedWriter(int descriptor, std::string path)
 
 PackedWriter::~PackedWriter() { ZSTD_freeCCtx(context_); }
 
-void PackedWriter::AddRawStrings(const format::Header& header, const char* strings, uint64_t bytes) {
+void PackedWriter::Begin(const format::Header& header, const char* strings, uint64_t bytes) {
+  peak_epoch_ = header.peak_epoch;
   // They must lie where their indices say that they do.
   if (header.regions[format::kRegionStrings].offset != sizeof(format::Header)) return;
   uint64_t end = 0;
@@ -53,19 +66,11 @@ void PackedWriter::AddRawStrings(const format::Header& header, const char* strin
 
 void PackedWriter::Add(uint32_t region, uint64_t offset, const char* bytes, uint64_t count) {
   const uint64_t record_bytes = RecordBytesOf(region);
+  if (region == format::kRegionLive) return AddLive(bytes, count / record_bytes);
+  WriteLive();
   if (record_bytes == 0) return AddPlain(region, offset, bytes, count);
-  const uint64_t at_once = kPackedUnitBytes / record_bytes;
-  if (region == format::kRegionSites) RememberStacks(bytes, count / record_bytes);
-  for (uint64_t first = 0, records = count / record_bytes; first < records; first += at_once) {
-    const uint64_t piece = std::min(at_once, records - first);
-    text_.clear();
-    if (!EncodeRecords(region, bytes + first * record_bytes, piece, &text_)) continue;
-    Write({.region = static_cast<uint16_t>(region),
-           .encoding = kPackedRecords,
-           .first = offset / record_bytes + first,
-           .count = piece},
-          text_);
-  }
+  if (region == format::kRegionSites) return AddSites(offset / record_bytes, bytes, count / record_bytes);
+  WriteRecords(region, offset / record_bytes, bytes, count / record_bytes);
 }
 
 void PackedWriter::AddPlain(uint32_t region, uint64_t offset, const char* bytes, uint64_t count) {
@@ -73,18 +78,54 @@ void PackedWriter::AddPlain(uint32_t region, uint64_t offset, const char* bytes,
     uint64_t piece = std::min(kPackedUnitBytes, count - at);
     while (piece > 0 && bytes[at + piece - 1] == 0) piece--;
     if (piece == 0) continue;
-    text_.assign(bytes + at, piece);
-    Write({.region = static_cast<uint16_t>(region), .encoding = kPackedPlain, .first = offset + at, .count = piece},
-          text_);
+    columns_.Clear();
+    columns_.text.assign(bytes + at, piece);
+    Write({.region = static_cast<uint16_t>(region), .encoding = kPackedPlain, .first = offset + at, .count = piece});
   }
 }
 
-void PackedWriter::RememberStacks(const char* sites, uint64_t count) {
+void PackedWriter::AddLive(const char* records, uint64_t count) {
   for (uint64_t i = 0; i < count; i++) {
-    format::SiteRecord site;
-    memcpy(&site, sites + i * sizeof(site), sizeof(site));
+    format::LiveRecord record;
+    memcpy(&record, records + i * sizeof(record), sizeof(record));
+    if ((record.state & format::kStateMask) == format::kFree) continue;
+    live_.push_back(record);
+    if (live_.size() == kLiveAtOnce) WriteLive();
+  }
+}
+
+// In order of address: neighbours are alike, and most of them touch. In which slot a sample lay means nothing.
+void PackedWriter::WriteLive() {
+  if (live_.empty()) return;
+  std::stable_sort(live_.begin(), live_.end(),
+                   [](const format::LiveRecord& a, const format::LiveRecord& b) { return a.address < b.address; });
+  WriteRecords(format::kRegionLive, live_written_, reinterpret_cast<const char*>(live_.data()), live_.size());
+  live_written_ += live_.size();
+  live_.clear();
+}
+
+void PackedWriter::AddSites(uint64_t first, const char* records, uint64_t count) {
+  std::vector<format::SiteRecord> sites(count);
+  memcpy(sites.data(), records, count * sizeof(format::SiteRecord));
+  for (format::SiteRecord& site : sites) {
     if (site.state == format::kReady && site.frame_count > 0 && site.frame_count <= kMaxStackWords)
       stacks_.push_back({site.frame_start, site.frame_count});
+    // Nothing has changed here since the peak: what was live at an earlier one nobody asks for. (A peak that came after
+    // the header was read is a later one.)
+    if (site.peak_epoch >= peak_epoch_) continue;
+    site.peak_epoch = 0;
+    site.live_at_peak_bytes = site.live_bytes;
+  }
+  WriteRecords(format::kRegionSites, first, reinterpret_cast<const char*>(sites.data()), count);
+}
+
+void PackedWriter::WriteRecords(uint32_t region, uint64_t first, const char* records, uint64_t count) {
+  const uint64_t record_bytes = RecordBytesOf(region), at_once = kPackedUnitBytes / record_bytes;
+  for (uint64_t done = 0; done < count; done += at_once) {
+    const uint64_t piece = std::min(at_once, count - done);
+    columns_.Clear();
+    if (!EncodeRecords(region, records + done * record_bytes, piece, &columns_)) continue;
+    Write({.region = static_cast<uint16_t>(region), .encoding = kPackedRecords, .first = first + done, .count = piece});
   }
 }
 
@@ -109,9 +150,14 @@ void PackedWriter::AddStackBlock(absl::Span<const StackPlace> stacks, ReadWords 
   const uint64_t first = stacks.front().start, count = stacks.back().start + stacks.back().count - first;
   std::vector<uint64_t> words(count);
   if (!read(first, count, words.data())) return;
-  text_.clear();
-  EncodeStacks(stacks, words.data(), first, &text_);
-  Write({.region = format::kRegionFrames, .encoding = kPackedStacks, .first = first, .count = count}, text_);
+  columns_.Clear();
+  EncodeStacks(stacks, words.data(), first, &columns_);
+  Write({.region = format::kRegionFrames, .encoding = kPackedStacks, .first = first, .count = count});
+}
+
+PackedWriter::Mark PackedWriter::Now() {
+  WriteLive();
+  return {offset_, blocks_, stacks_.size()};
 }
 
 void PackedWriter::BackTo(const Mark& mark) {
@@ -120,21 +166,41 @@ void PackedWriter::BackTo(const Mark& mark) {
   stacks_.resize(mark.stacks);
 }
 
-void PackedWriter::Write(PackedBlock block, const std::string& text) {
-  packed_.resize(ZSTD_compressBound(text.size()));
-  const size_t stored = ZSTD_compress2(context_, packed_.data(), packed_.size(), text.data(), text.size());
-  if (ZSTD_isError(stored)) {
-    if (status_.ok()) status_ = absl::InternalError(absl::StrCat(path_, ": zstd: ", ZSTD_getErrorName(stored)));
-    return;
+bool PackedWriter::Compress() {
+  const std::string& text = columns_.text;
+  packed_.resize(ZSTD_compressBound(text.size()) + kFlushBytes * columns_.ends.size());
+  ZSTD_outBuffer out{packed_.data(), packed_.size(), 0};
+  ZSTD_CCtx_reset(context_, ZSTD_reset_session_only);
+  ZSTD_CCtx_setPledgedSrcSize(context_, text.size());
+  size_t at = 0;
+  auto compress = [&](size_t end, ZSTD_EndDirective how) {
+    ZSTD_inBuffer in{text.data() + at, end - at, 0};
+    at = end;
+    const size_t left = ZSTD_compressStream2(context_, &out, &in, how);
+    if (left == 0) return true;
+    const char* why = ZSTD_isError(left) ? ZSTD_getErrorName(left) : "no room";
+    if (status_.ok()) status_ = absl::InternalError(absl::StrCat(path_, ": zstd: ", why));
+    return false;
+  };
+  for (size_t end : columns_.ends) {
+    if (!compress(end, ZSTD_e_flush)) return false;
   }
+  if (!compress(text.size(), ZSTD_e_end)) return false;
+  packed_.resize(out.pos);
+  return true;
+}
+
+void PackedWriter::Write(PackedBlock block) {
+  if (!Compress()) return;
+  PadTo(LeastStoredBytes(block), &packed_);
   block.magic = kPackedBlockMagic;
-  block.stored_bytes = static_cast<uint32_t>(stored);
-  block.text_bytes = static_cast<uint32_t>(text.size());
+  block.stored_bytes = static_cast<uint32_t>(packed_.size());
+  block.text_bytes = static_cast<uint32_t>(columns_.text.size());
   block.stored_check = PackedStoredCheck(block, packed_.data());
   block.header_check = PackedHeaderCheck(block);
   WriteAt(offset_, reinterpret_cast<const char*>(&block), sizeof(block));
-  WriteAt(offset_ + sizeof(block), packed_.data(), stored);
-  offset_ += sizeof(block) + stored;
+  WriteAt(offset_ + sizeof(block), packed_.data(), packed_.size());
+  offset_ += sizeof(block) + packed_.size();
   blocks_++;
 }
 
@@ -153,7 +219,9 @@ void PackedWriter::WriteAt(uint64_t offset, const char* bytes, uint64_t count) {
 }
 
 absl::Status PackedWriter::Finish(format::Header* header) {
-  Write({.encoding = kPackedEnd, .first = blocks_}, "");
+  WriteLive();
+  columns_.Clear();
+  Write({.encoding = kPackedEnd, .first = blocks_});
   header->version = format::kPackedVersion;
   header->packed_offset = packed_offset_;
   WriteAt(0, reinterpret_cast<const char*>(header), sizeof(*header));

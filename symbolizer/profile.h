@@ -162,7 +162,7 @@ struct Profile {
   std::vector<Library> libraries;  // [0] is empty: indices are the file's
   std::vector<Thread> threads;     // [0] is "not known"
   std::vector<Site> sites;         // only whole ones; dense
-  std::vector<LiveSample> live;
+  std::vector<LiveSample> live;    // in order of address
   std::vector<Mapping> mappings;
   std::vector<MemoryRange> own_memory;  // anonymous memory of Cadastre's own
   // Names that `cadastre symbolize` stored: raw frame -> frames. Empty in a live profile.

@@ -549,19 +549,14 @@ void ProfileReader::ReadProcess() {
   }
 }
 
-// Two live records at one address: the older block's free was not seen. Mappings and blocks may begin at the same
-// address.
+// By address: in which slot of the file a sample lay means nothing. Two live records at one address: the older block's
+// free was not seen. Mappings and blocks may begin at the same address.
 void ProfileReader::PlaceLiveSamples() {
-  uint64_t homeless = 0;
-  absl::flat_hash_map<std::pair<uint64_t, SiteKind>, size_t> at_address;
-  at_address.reserve(live_.size());
-  profile_.live.reserve(live_.size());
+  std::vector<LiveSample>& live = profile_.live;
+  live.reserve(live_.size());
   for (const format::LiveRecord& record : live_) {
     auto site = dense_site_.find(record.site);
-    if (site == dense_site_.end()) {
-      homeless++;
-      continue;
-    }
+    if (site == dense_site_.end()) continue;
     LiveSample sample;
     sample.site = site->second;
     sample.thread = record.thread < profile_.threads.size() ? record.thread : 0;
@@ -570,18 +565,25 @@ void ProfileReader::PlaceLiveSamples() {
     sample.size_bytes = record.size;
     sample.weight_bytes = record.weight;
     sample.time_ns = record.time_ns;
-    auto [entry, inserted] =
-        at_address.try_emplace({sample.address, profile_.sites[sample.site].kind}, profile_.live.size());
-    if (inserted) {
-      profile_.live.push_back(sample);
-      continue;
-    }
-    profile_.losses.missed_frees++;
-    LiveSample& other = profile_.live[entry->second];
-    if (sample.time_ns >= other.time_ns) other = sample;
+    live.push_back(sample);
   }
-  profile_.losses.torn_records += homeless;
-  if (homeless > 0) Warn(absl::StrCat(homeless, " live samples belong to stacks that are not whole and are left out"));
+  if (const uint64_t homeless = live_.size() - live.size(); homeless > 0) {
+    profile_.losses.torn_records += homeless;
+    Warn(absl::StrCat(homeless, " live samples belong to stacks that are not whole and are left out"));
+  }
+  auto place = [this](const LiveSample& sample) {
+    return std::make_pair(sample.address, profile_.sites[sample.site].kind);
+  };
+  std::stable_sort(live.begin(), live.end(), [&](const LiveSample& a, const LiveSample& b) {
+    return std::make_pair(place(a), a.time_ns) < std::make_pair(place(b), b.time_ns);
+  });
+  size_t kept = 0;
+  for (const LiveSample& sample : live) {
+    const bool again = kept > 0 && place(live[kept - 1]) == place(sample);
+    if (again) profile_.losses.missed_frees++;
+    live[again ? kept - 1 : kept++] = sample;
+  }
+  live.resize(kept);
 }
 
 absl::StatusOr<Profile> Read(const std::string& path, ProfileBytes& source) {

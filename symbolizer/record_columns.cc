@@ -3,10 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "symbolizer/packed_text.h"
 
 namespace cadastre {
 namespace {
@@ -21,43 +21,53 @@ enum class From : uint8_t {
   kPrevious,  // the same field of the record before
   kField,     // another field of the same record
   kBlocks,    // that field times 65536: an estimated count from a number of samples
-  kEnd,       // where the stack of the record before ends
+  kStackEnd,  // where the stack of the record before ends
+  kBlockEnd,  // where glibc would put the next block behind the one of the record before
+};
+
+enum class Order : uint8_t {
+  kAsTheyLie,
+  kBySite,  // of a live sample: what is allocated at one site has one size, and often one time
 };
 
 struct Field {
   uint16_t offset, bytes;
   From from = From::kZero;
   uint16_t other = 0;  // its offset
+  Order order = Order::kAsTheyLie;
+  uint8_t unit_bits = 0;  // > 0: told in units of 2^bits, with a column for what is left
+  bool numbered = false;  // few values, each of them long
 };
 
-#define FIELD(record, name) offsetof(record, name), sizeof(record::name)
+#define FIELD(record, name) .offset = offsetof(record, name), .bytes = sizeof(record::name)
 
-// In this order; a field that others are told from stands before them. `state` comes first and is written without its
-// generation. What is not named is 0 when it comes back.
+// In this order; a field that others are told from, or ordered by, stands before them. `state` comes first and is
+// written without its generation. What is not named is 0 when it comes back.
 constexpr Field kLiveFields[] = {
     {FIELD(LiveRecord, state)},
-    {FIELD(LiveRecord, site)},
-    {FIELD(LiveRecord, address), From::kPrevious},
-    {FIELD(LiveRecord, size)},
-    {FIELD(LiveRecord, weight), From::kField, offsetof(LiveRecord, size)},
-    {FIELD(LiveRecord, time_ns), From::kPrevious},
+    {FIELD(LiveRecord, site), .from = From::kPrevious},
+    {FIELD(LiveRecord, size), .order = Order::kBySite},
+    {FIELD(LiveRecord, address), .from = From::kBlockEnd, .unit_bits = 4},
+    {FIELD(LiveRecord, weight), .from = From::kField, .other = offsetof(LiveRecord, size)},
+    // Where every allocation is recorded, by a clock that ticks some hundred times a second.
+    {FIELD(LiveRecord, time_ns), .order = Order::kBySite, .numbered = true},
     {FIELD(LiveRecord, thread)},
     {FIELD(LiveRecord, context)},
 };
 constexpr Field kSiteFields[] = {
     {FIELD(SiteRecord, state)},
     {FIELD(SiteRecord, frame_count)},
-    {FIELD(SiteRecord, frame_start), From::kEnd},
+    {FIELD(SiteRecord, frame_start), .from = From::kStackEnd},
     {FIELD(SiteRecord, kind)},
     {FIELD(SiteRecord, flags)},
     {FIELD(SiteRecord, samples)},
-    {FIELD(SiteRecord, count_fixed), From::kBlocks, offsetof(SiteRecord, samples)},
+    {FIELD(SiteRecord, count_fixed), .from = From::kBlocks, .other = offsetof(SiteRecord, samples)},
     {FIELD(SiteRecord, allocated_bytes)},
     {FIELD(SiteRecord, allocated_variance)},
     {FIELD(SiteRecord, live_bytes)},
-    {FIELD(SiteRecord, live_at_peak_bytes), From::kField, offsetof(SiteRecord, live_bytes)},
-    {FIELD(SiteRecord, peak_epoch), From::kPrevious},
-    {FIELD(SiteRecord, own_peak_bytes), From::kField, offsetof(SiteRecord, allocated_bytes)},
+    {FIELD(SiteRecord, live_at_peak_bytes), .from = From::kField, .other = offsetof(SiteRecord, live_bytes)},
+    {FIELD(SiteRecord, peak_epoch)},
+    {FIELD(SiteRecord, own_peak_bytes), .from = From::kField, .other = offsetof(SiteRecord, allocated_bytes)},
     {FIELD(SiteRecord, first_thread)},
     {FIELD(SiteRecord, frees)},
     {FIELD(SiteRecord, frees_by_reaper)},
@@ -65,9 +75,9 @@ constexpr Field kSiteFields[] = {
 constexpr Field kMappingFields[] = {
     {FIELD(MappingRecord, state)},
     {FIELD(MappingRecord, site)},
-    {FIELD(MappingRecord, start), From::kPrevious},
-    {FIELD(MappingRecord, end), From::kField, offsetof(MappingRecord, start)},
-    {FIELD(MappingRecord, time_ns), From::kPrevious},
+    {FIELD(MappingRecord, start), .from = From::kPrevious},
+    {FIELD(MappingRecord, end), .from = From::kField, .other = offsetof(MappingRecord, start)},
+    {FIELD(MappingRecord, time_ns), .from = From::kPrevious},
     {FIELD(MappingRecord, thread)},
     {FIELD(MappingRecord, flags)},
 };
@@ -99,6 +109,10 @@ uint64_t ValueAt(const char* record, uint64_t offset, uint64_t bytes) {
 
 uint64_t ValueOf(const char* record, const Field& field) { return ValueAt(record, field.offset, field.bytes); }
 
+// Of a block of `size` bytes with glibc's header. Where another allocator is behind the hooks the difference depends on
+// the size alone, so that it costs little too.
+uint64_t ChunkBytes(uint64_t size) { return std::max<uint64_t>(32, (size + 8 + 15) / 16 * 16); }
+
 uint64_t ExpectedOf(const char* record, const char* previous, const Field& field) {
   switch (field.from) {
     case From::kZero:
@@ -109,10 +123,14 @@ uint64_t ExpectedOf(const char* record, const char* previous, const Field& field
       return ValueAt(record, field.other, 8);
     case From::kBlocks:
       return ValueAt(record, field.other, 8) << 16;
-    case From::kEnd:
+    case From::kStackEnd:
       return previous == nullptr ? 0
                                  : ValueAt(previous, offsetof(SiteRecord, frame_start), 8) +
                                        ValueAt(previous, offsetof(SiteRecord, frame_count), 4);
+    case From::kBlockEnd:
+      return previous == nullptr ? 0
+                                 : ValueAt(previous, offsetof(LiveRecord, address), 8) +
+                                       ChunkBytes(ValueAt(previous, offsetof(LiveRecord, size), 8));
   }
   return 0;
 }
@@ -125,38 +143,89 @@ uint64_t Unfolded(uint64_t folded) { return (folded >> 1) ^ (0 - (folded & 1)); 
 
 uint32_t StateOf(const char* record) { return static_cast<uint32_t>(ValueAt(record, 0, 4)) & format::kStateMask; }
 
+// `Record` is char* or const char*.
+template <typename Record>
+std::vector<Record> BySite(std::vector<Record> records) {
+  auto site = [](const char* record) { return ValueAt(record, offsetof(LiveRecord, site), sizeof(LiveRecord::site)); };
+  std::stable_sort(records.begin(), records.end(), [&](Record a, Record b) { return site(a) < site(b); });
+  return records;
+}
+
+// What is written of the field, record by record.
+std::vector<uint64_t> ToldValues(const Field& field, const std::vector<const char*>& records) {
+  std::vector<uint64_t> values;
+  values.reserve(records.size());
+  const char* previous = nullptr;
+  for (const char* record : records) {
+    values.push_back(field.offset == 0 ? StateOf(record)
+                                       : ValueOf(record, field) - ExpectedOf(record, previous, field));
+    previous = record;
+  }
+  return values;
+}
+
+void EncodeField(const Field& field, const std::vector<const char*>& records, ColumnText* columns) {
+  std::vector<uint64_t> values = ToldValues(field, records);
+  if (field.numbered) {
+    const std::vector<uint64_t> distinct = NumberValues(&values);
+    PutSet(distinct, columns);
+  }
+  if (field.unit_bits > 0) {
+    std::vector<uint64_t> rests;
+    rests.reserve(values.size());
+    for (uint64_t& value : values) {
+      rests.push_back(value & ((uint64_t{1} << field.unit_bits) - 1));
+      value = static_cast<uint64_t>(static_cast<int64_t>(value) >> field.unit_bits);
+    }
+    PutColumn(rests, columns);
+  }
+  if (field.from != From::kZero) {
+    for (uint64_t& value : values) value = Folded(value);
+  }
+  PutColumn(values, columns);
+}
+
+bool DecodeField(const Field& field, const std::vector<char*>& records, PackedReader* in) {
+  std::vector<uint64_t> distinct, rests;
+  if (field.numbered) distinct = Set(in);
+  if (field.unit_bits > 0) rests = Column(records.size(), in);
+  const char* previous = nullptr;
+  for (size_t i = 0; i < records.size(); i++) {
+    uint64_t value = in->Varint();
+    if (field.from != From::kZero) value = Unfolded(value);
+    if (field.unit_bits > 0) value = (value << field.unit_bits) + rests[i];
+    if (field.numbered) {
+      if (value >= distinct.size()) return false;
+      value = distinct[value];
+    }
+    value += ExpectedOf(records[i], previous, field);
+    memcpy(records[i] + field.offset, &value, field.bytes);
+    previous = records[i];
+  }
+  return in->ok();
+}
+
 }  // namespace
 
 uint64_t RecordBytesOf(uint32_t kind) { return LayoutOf(kind).record_bytes; }
 
-bool EncodeRecords(uint32_t kind, const char* records, uint64_t count, std::string* text) {
+bool EncodeRecords(uint32_t kind, const char* records, uint64_t count, ColumnText* columns) {
   const Layout layout = LayoutOf(kind);
   std::vector<const char*> used;
-  std::string gaps;
+  std::vector<uint64_t> gaps;
   uint64_t next = 0;
   for (uint64_t i = 0; i < count; i++) {
     const char* record = records + i * layout.record_bytes;
     if (StateOf(record) == format::kFree) continue;
-    PutVarint(i - next, &gaps);
+    gaps.push_back(i - next);
     next = i + 1;
     used.push_back(record);
   }
   if (used.empty()) return false;
-  PutVarint(used.size(), text);
-  text->append(gaps);
-  for (const Field& field : layout.fields) {
-    const char* previous = nullptr;
-    for (const char* record : used) {
-      if (field.offset == 0) {
-        PutVarint(StateOf(record), text);
-      } else if (field.from == From::kZero) {
-        PutVarint(ValueOf(record, field), text);
-      } else {
-        PutVarint(Folded(ValueOf(record, field) - ExpectedOf(record, previous, field)), text);
-      }
-      previous = record;
-    }
-  }
+  PutVarint(used.size(), &columns->text);
+  PutColumn(gaps, columns);
+  const std::vector<const char*> by_site = kind == format::kRegionLive ? BySite(used) : used;
+  for (const Field& field : layout.fields) EncodeField(field, field.order == Order::kBySite ? by_site : used, columns);
   return true;
 }
 
@@ -175,16 +244,12 @@ bool DecodeRecords(uint32_t kind, const std::string& text, char* records, uint64
     used.push_back(records + next * layout.record_bytes);
     if (next + 1 == count && used.size() < used_count) return false;
   }
+  std::vector<char*> by_site;
   for (const Field& field : layout.fields) {
-    const char* previous = nullptr;
-    for (char* record : used) {
-      uint64_t value = in.Varint();
-      if (field.from != From::kZero) value = Unfolded(value) + ExpectedOf(record, previous, field);
-      memcpy(record + field.offset, &value, field.bytes);
-      previous = record;
-    }
+    if (field.order == Order::kBySite && by_site.empty()) by_site = BySite(used);
+    if (!DecodeField(field, field.order == Order::kBySite ? by_site : used, &in)) return false;
   }
-  return in.ok() && in.left() == 0;
+  return in.left() == 0;
 }
 
 }  // namespace cadastre

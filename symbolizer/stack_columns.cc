@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "symbolizer/packed_text.h"
-
 namespace cadastre {
 namespace {
 
@@ -15,66 +13,50 @@ uint64_t SharedWords(const uint64_t* a, uint64_t a_count, const uint64_t* b, uin
   return shared;
 }
 
-void PutColumn(const std::vector<uint64_t>& column, std::string* text) {
-  for (uint64_t value : column) PutVarint(value, text);
-}
-
-std::vector<uint64_t> Column(uint64_t count, PackedReader* in) {
-  std::vector<uint64_t> column(count);
-  for (uint64_t& value : column) value = in->Varint();
-  return column;
-}
-
 }  // namespace
 
-void EncodeStacks(absl::Span<const StackPlace> stacks, const uint64_t* words, uint64_t first, std::string* text) {
-  std::vector<uint64_t> gaps, counts, shares, rest;
+void EncodeStacks(absl::Span<const StackPlace> stacks, const uint64_t* words, uint64_t first, ColumnText* columns) {
+  std::vector<uint64_t> gaps, left, entered, own_words;
   const uint64_t* before = nullptr;
   uint64_t before_count = 0, end = first;
   for (const StackPlace& stack : stacks) {
     const uint64_t* at = words + (stack.start - first);
     const uint64_t shared = SharedWords(at, stack.count, before, before_count);
     gaps.push_back(stack.start - end);
-    counts.push_back(stack.count);
-    shares.push_back(shared);
-    rest.insert(rest.end(), at, at + stack.count - shared);
+    left.push_back(before_count - shared);
+    entered.push_back(stack.count - shared);
+    own_words.insert(own_words.end(), at, at + stack.count - shared);
     before = at;
     before_count = stack.count;
     end = stack.start + stack.count;
   }
-  std::vector<uint64_t> distinct = rest;
-  std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  PutVarint(distinct.size(), text);
-  for (size_t i = 0; i < distinct.size(); i++) PutVarint(distinct[i] - (i == 0 ? 0 : distinct[i - 1]), text);
-  for (uint64_t& word : rest) word = std::lower_bound(distinct.begin(), distinct.end(), word) - distinct.begin();
-  PutVarint(stacks.size(), text);
-  for (const std::vector<uint64_t>* column : {&gaps, &counts, &shares, &rest}) PutColumn(*column, text);
+  const std::vector<uint64_t> distinct = NumberValues(&own_words);
+  PutSet(distinct, columns);
+  PutVarint(stacks.size(), &columns->text);
+  for (const std::vector<uint64_t>* column : {&gaps, &left, &entered, &own_words}) PutColumn(*column, columns);
 }
 
 bool DecodeStacks(const std::string& text, uint64_t* words, uint64_t count) {
   PackedReader in(text);
-  std::vector<uint64_t> distinct = Column(in.Count(1), &in);
-  for (size_t i = 1; i < distinct.size(); i++) distinct[i] += distinct[i - 1];
+  const std::vector<uint64_t> distinct = Set(&in);
   const uint64_t stacks = in.Count(3);
-  const std::vector<uint64_t> gaps = Column(stacks, &in), counts = Column(stacks, &in), shares = Column(stacks, &in);
+  const std::vector<uint64_t> gaps = Column(stacks, &in), left = Column(stacks, &in), entered = Column(stacks, &in);
   const uint64_t* before = nullptr;
   uint64_t before_count = 0, end = 0;
   for (uint64_t i = 0; i < stacks; i++) {
-    if (!in.ok() || gaps[i] > count - end || counts[i] > count - end - gaps[i] || shares[i] > counts[i] ||
-        shares[i] > before_count)
-      return false;
+    if (!in.ok() || gaps[i] > count - end || left[i] > before_count) return false;
+    const uint64_t shared = before_count - left[i], room = count - end - gaps[i];
+    if (shared > room || entered[i] > room - shared) return false;
     uint64_t* at = words + end + gaps[i];
-    const uint64_t own = counts[i] - shares[i];
-    for (uint64_t j = 0; j < own; j++) {
+    for (uint64_t j = 0; j < entered[i]; j++) {
       const uint64_t number = in.Varint();
       if (!in.ok() || number >= distinct.size()) return false;
       at[j] = distinct[number];
     }
-    if (shares[i] > 0) std::copy_n(before + before_count - shares[i], shares[i], at + own);
+    if (shared > 0) std::copy_n(before + left[i], shared, at + entered[i]);
     before = at;
-    before_count = counts[i];
-    end += gaps[i] + counts[i];
+    before_count = entered[i] + shared;
+    end += gaps[i] + before_count;
   }
   return in.ok() && in.left() == 0;
 }

@@ -2,15 +2,15 @@
 // share most of their outer frames.
 //
 // Text: varint count of distinct words, and these ascending, as differences; varint count of stacks; then for all
-// stacks in turn, each as one column: where it begins (words behind the end of the one before, or behind `first`), its
-// length, how many words at its root end are those of the one before; and the other words, by number. Units: words of 8
-// bytes. Errors: DecodeStacks is false for what cannot be, and writes nothing beyond `count` words. Thread-safety: pure
-// functions.
+// stacks in turn, each as one column: where it begins (words behind the end of the one before, or behind `first`), how
+// many words at the leaf end of the one before are left, how many are entered instead; and those, by number. Units:
+// words of 8 bytes. Errors: DecodeStacks is false for what cannot be, and writes nothing beyond `count` words.
+// Thread-safety: pure functions.
 //
 // Example:
-//   std::string text;
-//   EncodeStacks(stacks, words, first, &text);   // words[0] is word `first` of the region
-//   bool whole = DecodeStacks(text, again.data(), count);
+//   ColumnText columns;
+//   EncodeStacks(stacks, words, first, &columns);   // words[0] is word `first` of the region
+//   bool whole = DecodeStacks(columns.text, again.data(), count);
 #ifndef CADASTRE_SYMBOLIZER_STACK_COLUMNS_H_
 #define CADASTRE_SYMBOLIZER_STACK_COLUMNS_H_
 
@@ -18,6 +18,7 @@
 #include <string>
 
 #include "absl/types/span.h"
+#include "symbolizer/column_text.h"
 
 namespace cadastre {
 
@@ -27,7 +28,7 @@ struct StackPlace {
 };
 
 // `stacks` ascend and do not overlap.
-void EncodeStacks(absl::Span<const StackPlace> stacks, const uint64_t* words, uint64_t first, std::string* text);
+void EncodeStacks(absl::Span<const StackPlace> stacks, const uint64_t* words, uint64_t first, ColumnText* columns);
 bool DecodeStacks(const std::string& text, uint64_t* words, uint64_t count);
 
 }  // namespace cadastre

@@ -80,7 +80,7 @@ void CopyRegions(ProfileBytes& from, const format::Header& header, PackedWriter*
     return region.bytes == 0 ? LoadedRegion() : from.Load(region.offset, region.bytes);
   };
   const LoadedRegion strings = load(format::kRegionStrings);
-  to->AddRawStrings(header, strings.data(), strings.bytes());
+  to->Begin(header, strings.data(), strings.bytes());
   for (uint32_t kind : {format::kRegionLive, format::kRegionSites, format::kRegionBuffers})
     AddRegion(kind, load(kind), to);
   const LoadedRegion frames = load(format::kRegionFrames);

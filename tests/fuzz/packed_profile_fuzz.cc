@@ -55,14 +55,14 @@ std::vector<std::string> FuzzSeeds() {
   for (uint32_t kind = 0; kind < format::kRegionCount; kind++) {
     const format::Region& region = header.regions[kind];
     const std::string bytes = raw.substr(region.offset, region.bytes);
-    std::string text;
+    ColumnText columns;
     if (const uint64_t record_bytes = RecordBytesOf(kind); record_bytes != 0) {
-      if (EncodeRecords(kind, bytes.data(), region.bytes / record_bytes, &text))
-        whole += Piece(kind, kPackedRecords, region.bytes / record_bytes, text);
+      if (EncodeRecords(kind, bytes.data(), region.bytes / record_bytes, &columns))
+        whole += Piece(kind, kPackedRecords, region.bytes / record_bytes, columns.text);
     } else if (kind == format::kRegionFrames) {
       const StackPlace places[] = {{0, 2}, {2, 2}, {4, 2}, {6, 2}, {8, 2}};
-      EncodeStacks(places, reinterpret_cast<const uint64_t*>(bytes.data()), 0, &text);
-      whole += Piece(kind, kPackedStacks, 10, text);
+      EncodeStacks(places, reinterpret_cast<const uint64_t*>(bytes.data()), 0, &columns);
+      whole += Piece(kind, kPackedStacks, 10, columns.text);
     } else {
       whole += Piece(kind, kPackedPlain, 512, bytes.substr(0, 512));
     }

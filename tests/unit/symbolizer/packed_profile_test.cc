@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "symbolizer/packed_text.h"
@@ -113,6 +115,7 @@ TEST_CASE("A packed profile says what the one before said, and is a fraction of 
     const LiveSample &a = raw->live[i], &b = packed->live[i];
     REQUIRE(std::tie(a.site, a.thread, a.context, a.address, a.size_bytes, a.weight_bytes, a.time_ns) ==
             std::tie(b.site, b.thread, b.context, b.address, b.size_bytes, b.weight_bytes, b.time_ns));
+    if (i > 0) REQUIRE(raw->live[i - 1].address < a.address);
   }
   REQUIRE(packed->sites.size() == raw->sites.size());
   for (size_t i = 0; i < raw->sites.size(); i++) {
@@ -129,6 +132,65 @@ TEST_CASE("A packed profile says what the one before said, and is a fraction of 
   CHECK(packed->threads.at(1).name == "worker");
   CHECK(packed->libraries.at(1).build_id == "00112233");
   CHECK(std::filesystem::file_size(folder.packed) < std::filesystem::file_size(folder.raw) / 20);
+}
+
+// A program that allocates two kinds of objects in turn, in whatever slots: every allocation is recorded.
+TEST_CASE("Blocks that touch cost next to nothing, in whatever slots their samples lie", "[packed_profile]") {
+  ProfileBuilder builder;
+  const uint32_t library = builder.AddLibrary("/opt/app/libbilling.so", "00112233");
+  const uint32_t sites[] = {builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1000)}),
+                            builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x2000)})};
+  for (uint64_t i = 0; i < kLive; i++) {
+    const uint64_t at = i * 7919 % kLive, size = at % 2 == 0 ? 24 : 100;
+    builder.AddSample(sites[at % 2], 0x555500000010 + at / 2 * (32 + 112) + at % 2 * 32, size, size,
+                      1'000'000'000 + at / 1000 * 4'000'000);
+  }
+  Folder folder(builder);
+  absl::StatusOr<Profile> raw = ReadProfile(folder.raw), packed = ReadProfile(folder.packed);
+  REQUIRE(raw.ok());
+  REQUIRE(packed.ok());
+  REQUIRE(packed->live.size() == kLive);
+  for (size_t i = 0; i < kLive; i++) {
+    const LiveSample &a = raw->live[i], &b = packed->live[i];
+    REQUIRE(std::tie(a.site, a.address, a.size_bytes, a.weight_bytes, a.time_ns) ==
+            std::tie(b.site, b.address, b.size_bytes, b.weight_bytes, b.time_ns));
+  }
+  uint64_t stored = 0;
+  const std::string bytes = folder.Bytes();
+  for (uint64_t at : BlocksOf(bytes)) {
+    PackedBlock block;
+    memcpy(&block, bytes.data() + at, sizeof(block));
+    if (block.region == format::kRegionLive && block.encoding == kPackedRecords) stored += block.stored_bytes;
+  }
+  CHECK(stored < kLive / 8);
+}
+
+// bytes_at_peak is live_at_peak_bytes where peak_epoch is the header's, else live_bytes.
+TEST_CASE("Of peaks that another one has followed nothing is kept, and no figure changes", "[packed_profile]") {
+  auto packed_with_older = [](int64_t at_older_peak) {
+    ProfileBuilder builder = Service();
+    builder.header().peak_epoch = 7;
+    for (uint32_t i = 1; i < kSites; i++) {
+      format::SiteRecord& site = builder.site(i);
+      site.live_bytes = 5000 + i;
+      site.peak_epoch = 3 + i % 5;
+      site.live_at_peak_bytes = site.peak_epoch == 7 ? 9000 + i : at_older_peak + i * 7919 % 1000;
+    }
+    Folder folder(builder);
+    absl::StatusOr<Profile> raw = ReadProfile(folder.raw), packed = ReadProfile(folder.packed);
+    REQUIRE(raw.ok());
+    REQUIRE(packed.ok());
+    REQUIRE(packed->sites.size() == raw->sites.size());
+    std::set<uint64_t> at_peak;
+    for (size_t i = 0; i < raw->sites.size(); i++) {
+      REQUIRE(packed->sites[i].bytes_at_peak == raw->sites[i].bytes_at_peak);
+      at_peak.insert(raw->sites[i].bytes_at_peak);
+    }
+    CHECK(at_peak.contains(9000 + 4));  // epoch 7
+    CHECK(at_peak.contains(5000 + 5));
+    return std::filesystem::file_size(folder.packed);
+  };
+  CHECK(packed_with_older(70'000) == packed_with_older(80'000));
 }
 
 TEST_CASE("A packed profile that is cut anywhere gives all blocks that are whole", "[packed_profile]") {
@@ -192,7 +254,7 @@ TEST_CASE("What is larger than a profile can be is refused", "[packed_profile]")
   CHECK(message().find("its blocks begin at ") != std::string::npos);
   header = HeaderOf(folder.Bytes());
   header.version = format::kPackedVersion + 1;
-  CHECK(message() == "x.cad: version 3 at offset 8 is not supported; this program reads versions 1 and 2");
+  CHECK(message() == "x.cad: version 4 at offset 8 is not supported; this program reads versions 1 and 3");
 }
 
 TEST_CASE("A block that unfolds to more than it may is not unpacked", "[packed_profile]") {
@@ -211,11 +273,40 @@ TEST_CASE("A block that unfolds to more than it may is not unpacked", "[packed_p
   CHECK(profile->incomplete == "99 of the file's 100 blocks are damaged");
 }
 
+// zstd makes some bytes of any number of equal ones, and a checksum is no signature.
+TEST_CASE("A block unfolds to no more than its stored bytes answer for", "[packed_profile]") {
+  format::Header header = HeaderOf(Folder(Service()).Bytes());
+  header.packed_offset = sizeof(header);
+  const std::string text(kPackedUnitBytes, '\1');
+  std::string small(ZSTD_compressBound(text.size()), '\0');
+  small.resize(ZSTD_compress(small.data(), small.size(), text.data(), text.size(), 3));
+  auto incomplete_with = [&](uint64_t stored_bytes) {
+    const uint32_t skipped[] = {0x184d2a50, static_cast<uint32_t>(stored_bytes - small.size() - 8)};
+    std::string stored = small;
+    stored.append(reinterpret_cast<const char*>(skipped), sizeof(skipped)).resize(stored_bytes);
+    PackedBlock block{.magic = kPackedBlockMagic,
+                      .region = format::kRegionStrings,
+                      .encoding = kPackedPlain,
+                      .stored_bytes = static_cast<uint32_t>(stored.size()),
+                      .text_bytes = static_cast<uint32_t>(text.size()),
+                      .count = text.size()};
+    block.stored_check = PackedStoredCheck(block, stored.data());
+    block.header_check = PackedHeaderCheck(block);
+    std::string file(reinterpret_cast<const char*>(&header), sizeof(header));
+    file.append(reinterpret_cast<const char*>(&block), sizeof(block)).append(stored);
+    return Parsed(file).incomplete;
+  };
+  REQUIRE(small.size() + 8 < text.size() / kMostUnfolded - 1);
+  CHECK(incomplete_with(text.size() / kMostUnfolded - 1).ends_with(": 0 blocks are whole, 1 damaged"));
+  CHECK(incomplete_with(text.size() / kMostUnfolded).ends_with(": 1 blocks are whole"));
+}
+
 TEST_CASE("Columns that cannot be are refused", "[packed_profile]") {
   std::vector<format::LiveRecord> records(3);
   for (uint32_t i = 0; i < 3; i++) records[i] = {7 << 2 | format::kReady, i, 4096 * i + 16, 24, 24, i, 0, 0};
-  std::string text;
-  REQUIRE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), 3, &text));
+  ColumnText columns;
+  REQUIRE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), 3, &columns));
+  const std::string& text = columns.text;
   std::vector<format::LiveRecord> again(3);
   auto decode = [&](const std::string& bytes, uint64_t count) {
     again.assign(3, {});
@@ -228,14 +319,30 @@ TEST_CASE("Columns that cannot be are refused", "[packed_profile]") {
   CHECK_FALSE(decode(text + '\0', 3));
   for (size_t cut = 0; cut < text.size(); cut++) CHECK_FALSE(decode(text.substr(0, cut), 3));
   records.assign(3, {});
-  CHECK_FALSE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), 3, &text));
+  CHECK_FALSE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), 3, &columns));
+}
+
+TEST_CASE("Columns give back any number that a field can hold", "[packed_profile]") {
+  std::vector<format::LiveRecord> records;
+  for (uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{15}, uint64_t{16}, uint64_t{17}, UINT64_MAX / 3,
+                         UINT64_MAX - 16, UINT64_MAX})
+    for (uint64_t other : {uint64_t{3}, UINT64_MAX, value}) {
+      const auto site = static_cast<uint32_t>(value ^ other);
+      records.push_back({format::kWriting, site, value, other, value - other, value * other, site, ~site});
+    }
+  ColumnText columns;
+  REQUIRE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), records.size(), &columns));
+  std::vector<format::LiveRecord> again(records.size());
+  REQUIRE(DecodeRecords(format::kRegionLive, columns.text, reinterpret_cast<char*>(again.data()), again.size()));
+  CHECK(memcmp(again.data(), records.data(), records.size() * sizeof(format::LiveRecord)) == 0);
 }
 
 TEST_CASE("Stacks come back from columns, and columns that cannot be are refused", "[packed_profile]") {
   const uint64_t words[] = {1, 2, 9, 0, 0, 3, 2, 9, 9, 9};
   const StackPlace places[] = {{100, 3}, {105, 3}, {108, 2}};
-  std::string text;
-  EncodeStacks(places, words, 100, &text);
+  ColumnText columns;
+  EncodeStacks(places, words, 100, &columns);
+  const std::string& text = columns.text;
   uint64_t again[10] = {};
   REQUIRE(DecodeStacks(text, again, 10));
   CHECK(memcmp(words, again, sizeof(words)) == 0);
