@@ -40,8 +40,12 @@ std::string GrowthCells(const Row& row) {
 }
 
 std::string StackText(const Report& report, const SiteRow& row) {
+  const std::vector<const Frame*> frames = report.FramesOf(row);
   std::string stack;
-  for (const Frame* frame : report.FramesOf(row)) absl::StrAppend(&stack, stack.empty() ? "" : ";", frame->function);
+  size_t bytes = 0;
+  for (const Frame* frame : frames) bytes += frame->function.size() + 1;
+  stack.reserve(bytes);
+  for (const Frame* frame : frames) absl::StrAppend(&stack, stack.empty() ? "" : ";", frame->function);
   return stack;
 }
 

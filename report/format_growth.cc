@@ -32,18 +32,28 @@ std::string ReasonOf(const GrowthRow& row) {
 
 std::string SignedNumber(double value) { return absl::StrCat(static_cast<int64_t>(std::llround(value))); }
 
-// By how much, weighed against its error: what a reader looks at first comes first, shrinking ones last.
-std::vector<const GrowthRow*> Shown(const std::vector<GrowthRow>& rows, size_t top, size_t* left) {
+enum class Which { kAll, kChanged };
+
+// By how much: what a reader looks at first comes first. `left`: how many more there are.
+std::vector<const GrowthRow*> Shown(const std::vector<GrowthRow>& rows, size_t top, size_t* left,
+                                    Which which = Which::kAll) {
   std::vector<const GrowthRow*> shown;
   for (const GrowthRow& row : rows) {
     const bool nothing = std::all_of(row.bytes.begin(), row.bytes.end(), [](double bytes) { return bytes == 0; });
-    if (!nothing) shown.push_back(&row);
+    if (!nothing && (which == Which::kAll || row.delta_bytes() != 0)) shown.push_back(&row);
   }
-  std::stable_sort(shown.begin(), shown.end(), [](const GrowthRow* a, const GrowthRow* b) {
-    return std::fabs(a->delta_bytes()) > std::fabs(b->delta_bytes());
-  });
+  ListedBefore listed_before;
+  auto before = [&](const GrowthRow* a, const GrowthRow* b) {
+    const double left_bytes = std::fabs(a->delta_bytes()), right_bytes = std::fabs(b->delta_bytes());
+    return left_bytes != right_bytes ? left_bytes > right_bytes : listed_before(*a, *b);
+  };
   *left = shown.size() > top ? shown.size() - top : 0;
-  if (shown.size() > top) shown.resize(top);
+  if (*left == 0) {
+    std::sort(shown.begin(), shown.end(), before);
+  } else {
+    std::partial_sort(shown.begin(), shown.begin() + static_cast<ptrdiff_t>(top), shown.end(), before);
+    shown.resize(top);
+  }
   return shown;
 }
 
@@ -119,7 +129,7 @@ std::string RowJson(const Growth& growth, const GrowthRow& row, GrowthBy by) {
     object.Raw("cohort_bytes", "null");
   }
   if (by == GrowthBy::kSite) {
-    object.Text("identity", row.identity).Text("stack", row.name);
+    object.Text("identity", row.identity).Text("stack", row.stack.Text());
     const std::string mark = MarkOf(growth, row);
     object.TextOrNull("change", mark);
   }
@@ -168,7 +178,7 @@ std::string FormatGrowthText(const Growth& growth, GrowthBy by, size_t top, cons
   const std::vector<const GrowthRow*> shown = Shown(rows, top, &left);
   for (const GrowthRow* row : shown) {
     const std::string mark = MarkOf(growth, *row);
-    const std::string stack = absl::StrCat(mark.empty() ? "" : absl::StrCat("[", mark, "] "), row->name);
+    const std::string stack = absl::StrCat(mark.empty() ? "" : absl::StrCat("[", mark, "] "), row->stack.Text());
     table.AddRow({by == GrowthBy::kSite ? row->module : NameOf(*row),
                   by == GrowthBy::kTeam ? ""
                   : row->team.empty()   ? "-"
@@ -192,13 +202,13 @@ std::string FormatGrowthText(const Growth& growth, GrowthBy by, size_t top, cons
   }
   if (by != GrowthBy::kSite) {
     size_t sites_left = 0;
-    for (const GrowthRow* row : Shown(growth.sites, kShownSites, &sites_left)) {
-      if (row->delta_bytes() == 0) continue;
+    for (const GrowthRow* row : Shown(growth.sites, kShownSites, &sites_left, Which::kChanged)) {
       const std::string mark = MarkOf(growth, *row);
       const std::string head = absl::StrCat(DeltaText(row->delta_bytes(), row->delta_error), " ", row->module,
                                             mark.empty() ? "" : absl::StrCat(" [", mark, "]"), ": ");
-      absl::StrAppend(&out, SafeText(head),
-                      CutMiddle(SafeText(row->name), kTextWidth - std::min(kTextWidth - 20, DisplayWidth(head))), "\n");
+      absl::StrAppend(
+          &out, SafeText(head),
+          CutMiddle(SafeText(row->stack.Text()), kTextWidth - std::min(kTextWidth - 20, DisplayWidth(head))), "\n");
     }
   }
   absl::StrAppend(&out, MethodText(growth), "\n");
@@ -257,7 +267,7 @@ std::string FormatGrowthCsv(const Growth& growth, GrowthBy by, std::optional<siz
                     verdict.rate_bytes_per_hour.has_value() ? SignedNumber(*verdict.rate_bytes_per_hour) : "", ",",
                     CsvCell(verdict.reason));
     if (by == GrowthBy::kSite) {
-      absl::StrAppend(&out, ",", MarkOf(growth, *row), ",", row->identity, ",", CsvCell(row->name));
+      absl::StrAppend(&out, ",", MarkOf(growth, *row), ",", row->identity, ",", CsvCell(row->stack.Text()));
     }
     out += "\n";
   }
@@ -280,7 +290,7 @@ std::string FormatGrowthMarkdown(const Growth& growth, GrowthBy by, size_t top) 
                     FormatBytes(row->bytes.back(), row->errors.back()), " | ",
                     DeltaText(row->delta_bytes(), row->delta_error), " |");
     if (verdicts) absl::StrAppend(&out, " ", MarkdownCell(ReasonOf(*row)), " |");
-    if (by == GrowthBy::kSite) absl::StrAppend(&out, " ", MarkdownCell(row->name), " |");
+    if (by == GrowthBy::kSite) absl::StrAppend(&out, " ", MarkdownCell(row->stack.Text()), " |");
     out += "\n";
   }
   if (left > 0) absl::StrAppend(&out, "\n", left, " more\n");

@@ -1,18 +1,29 @@
 #include "report/frame_json.h"
 
-#include "absl/strings/str_cat.h"
 #include "report/json_writer.h"
 
 namespace cadastre {
+namespace {
+
+constexpr size_t kBehindStack = 512;  // of a site's other members
+
+}  // namespace
 
 void FrameJson::AppendStack(const std::vector<const Frame*>& frames, std::string* to) {
-  *to += "[";
-  const char* before = "";
+  // Kilobytes, and some more behind them: a text that grows piece by piece is copied again and again.
+  size_t bytes = to->size() + kBehindStack;
+  texts_.clear();
   for (const Frame* frame : frames) {
-    absl::StrAppend(to, before, Of(frame));
-    before = ", ";
+    texts_.push_back(&Of(frame));
+    bytes += texts_.back()->size() + 2;
   }
-  *to += "]";
+  to->reserve(bytes);
+  *to += '[';
+  for (size_t i = 0; i < texts_.size(); i++) {
+    if (i > 0) *to += ", ";
+    *to += *texts_[i];
+  }
+  *to += ']';
 }
 
 const std::string& FrameJson::Of(const Frame* frame) {

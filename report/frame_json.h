@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "symbolizer/profile.h"
 
 namespace cadastre {
@@ -23,7 +23,8 @@ class FrameJson {
 
  private:
   const std::string& Of(const Frame* frame);
-  absl::flat_hash_map<const Frame*, std::string> known_;
+  absl::node_hash_map<const Frame*, std::string> known_;
+  std::vector<const std::string*> texts_;  // of the stack at hand
 };
 
 }  // namespace cadastre

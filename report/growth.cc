@@ -33,27 +33,12 @@ class Grouping {
     own_variance_.reserve(rows);
   }
 
-  uint32_t RowOf(const std::string& name, const std::string& module, const std::string& team,
-                 const std::string& identity) {
-    key_.clear();
-    for (const std::string* part : {identity.empty() ? &name : &identity, &module, &team}) {
-      key_.append(*part);
-      key_.push_back('\0');
-    }
-    auto [place, inserted] = numbers_.try_emplace(key_, rows_.size());
-    if (inserted) {
-      GrowthRow row;
-      row.name = name;
-      row.module = module;
-      row.team = team;
-      row.identity = identity;
-      row.unattributed = (module.empty() ? name : module) == kUnattributedModule;
-      row.bytes.assign(n_, 0);
-      rows_.push_back(std::move(row));
-      sums_.emplace_back();
-      own_variance_.emplace_back();
-    }
-    return place->second;
+  // A module or a team.
+  uint32_t RowOf(const std::string& name, const std::string& team) { return RowOf(name, SiteLine(), "", team, ""); }
+  uint32_t RowOf(const GrowthSite& site) {
+    // A baseline that was edited may have lost it.
+    const std::string name = site.identity.empty() ? site.stack.Text() : "";
+    return RowOf(name, site.stack, site.module, site.team, site.identity);
   }
 
   void Add(uint32_t row, size_t snapshot, const Estimate& estimate, bool has_samples, uint64_t cohort_bytes) {
@@ -79,21 +64,43 @@ class Grouping {
     std::vector<size_t> order(rows_.size());
     std::iota(order.begin(), order.end(), 0);
     for (size_t i : order) FinishRow(i, context);
-    std::sort(order.begin(), order.end(), [&](size_t left, size_t right) {
-      const GrowthRow &a = rows_[left], &b = rows_[right];
-      if (a.delta_bytes() != b.delta_bytes()) return a.delta_bytes() > b.delta_bytes();
-      return std::tie(a.name, a.module, a.team, a.identity) < std::tie(b.name, b.module, b.team, b.identity);
-    });
+    const size_t judged = context.hours.empty() ? 0 : std::min(verdicts, rows_.size());
+    ListedBefore before;
+    std::partial_sort(order.begin(),
+                      order.begin() + static_cast<ptrdiff_t>(verdicts == SIZE_MAX ? rows_.size() : judged), order.end(),
+                      [&](size_t a, size_t b) { return before(rows_[a], rows_[b]); });
+    for (size_t i = 0; i < judged; i++) JudgeRow(order[i], context);
     std::vector<GrowthRow> sorted;
     sorted.reserve(rows_.size());
-    for (size_t i : order) {
-      if (sorted.size() < verdicts && !context.hours.empty()) JudgeRow(i, context);
-      sorted.push_back(std::move(rows_[i]));
-    }
+    for (size_t i : order) sorted.push_back(std::move(rows_[i]));
     return sorted;
   }
 
  private:
+  uint32_t RowOf(const std::string& name, const SiteLine& stack, const std::string& module, const std::string& team,
+                 const std::string& identity) {
+    key_.clear();
+    for (const std::string* part : {identity.empty() ? &name : &identity, &module, &team}) {
+      key_.append(*part);
+      key_.push_back('\0');
+    }
+    auto [place, inserted] = numbers_.try_emplace(key_, rows_.size());
+    if (inserted) {
+      GrowthRow row;
+      row.name = name;
+      row.stack = stack;
+      row.module = module;
+      row.team = team;
+      row.identity = identity;
+      row.unattributed = (module.empty() ? name : module) == kUnattributedModule;
+      row.bytes.assign(n_, 0);
+      rows_.push_back(std::move(row));
+      sums_.emplace_back();
+      own_variance_.emplace_back();
+    }
+    return place->second;
+  }
+
   double CovarianceAt(size_t row, size_t i, size_t j) const {
     double own = i == j && !own_variance_[row].empty() ? own_variance_[row][i] : 0;
     return sums_[row].At(i, j) + own;
@@ -223,7 +230,7 @@ class Comparison {
   }
 
   void AddSums() {
-    const uint32_t all = total_.RowOf("total", "", "", "");
+    const uint32_t all = total_.RowOf("total", "");
     sites_.Reserve(snapshots_[0].sites.size());
     for (size_t i = 0; i < n_; i++) {
       const GrowthSnapshot& snapshot = snapshots_[i];
@@ -244,9 +251,8 @@ class Comparison {
       }
       if (!snapshot.baseline) continue;
       for (const GrowthSum& sum : snapshot.modules)
-        modules_.Add(modules_.RowOf(sum.name, "", sum.team, ""), i, sum.estimate, false, 0);
-      for (const GrowthSum& sum : snapshot.teams)
-        teams_.Add(teams_.RowOf(sum.name, "", "", ""), i, sum.estimate, false, 0);
+        modules_.Add(modules_.RowOf(sum.name, sum.team), i, sum.estimate, false, 0);
+      for (const GrowthSum& sum : snapshot.teams) teams_.Add(teams_.RowOf(sum.name, ""), i, sum.estimate, false, 0);
     }
   }
 
@@ -256,9 +262,8 @@ class Comparison {
 
   Owners OwnersOf(const GrowthSite& site) {
     const bool unattributed = site.module == kUnattributedModule;
-    return {modules_.RowOf(site.module, "", site.team, ""),
-            teams_.RowOf(unattributed ? std::string(kUnattributedModule) : site.team, "", "", ""),
-            sites_.RowOf(site.stack, site.module, site.team, site.identity)};
+    return {modules_.RowOf(site.module, site.team),
+            teams_.RowOf(unattributed ? std::string(kUnattributedModule) : site.team, ""), sites_.RowOf(site)};
   }
 
   void AddSamples() {
@@ -332,6 +337,19 @@ std::string Walked(const GrowthSnapshot& snapshot) {
 }
 
 }  // namespace
+
+bool ListedBefore::operator()(const GrowthRow& a, const GrowthRow& b) {
+  if (a.delta_bytes() != b.delta_bytes()) return a.delta_bytes() > b.delta_bytes();
+  if (&a == &b) return false;
+  return std::tie(NameOf(a), a.module, a.team, a.identity) < std::tie(NameOf(b), b.module, b.team, b.identity);
+}
+
+const std::string& ListedBefore::NameOf(const GrowthRow& row) {
+  if (row.identity.empty()) return row.name;
+  auto [line, inserted] = lines_.try_emplace(&row);
+  if (inserted) line->second = row.stack.Text();
+  return line->second;
+}
 
 bool IsCold(const GrowthSnapshot& first, const GrowthSnapshot& last) {
   return first.uptime_s < kColdShare * last.uptime_s;

@@ -26,9 +26,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/node_hash_map.h"
 #include "absl/status/statusor.h"
 #include "report/binary_builds.h"
 #include "report/estimate.h"
+#include "report/site_lines.h"
 #include "report/verdict.h"
 
 namespace cadastre {
@@ -44,7 +46,7 @@ struct GrowthSample {
 struct GrowthSite {
   std::string module, team;  // module "unattributed": nobody owns it
   std::string identity;      // 16 hex digits
-  std::string stack;         // one line, for people
+  SiteLine stack;            // for people
   Estimate estimate;
   uint64_t samples = 0;       // alive
   bool guessed = false;       // the owner
@@ -80,7 +82,8 @@ struct GrowthSnapshot {
 };
 
 struct GrowthRow {
-  std::string name;                      // module, team or a site's stack
+  std::string name;                      // module or team; empty of a site
+  SiteLine stack;                        // of a site
   std::string module, team, identity;    // of modules: team; of sites: all
   std::vector<double> bytes, errors;     // one for each snapshot
   double delta_error = 0;                // of the last minus the first
@@ -104,8 +107,21 @@ struct Growth {
   std::vector<Moment> moments;
   bool one_process = false;  // all are of the same
   GrowthRow total;
-  std::vector<GrowthRow> modules, teams, sites;  // those that grew most first; the unattributed one is among them
+  // In the order of ListedBefore; the unattributed one is among them. Of sites those alone that have a verdict: the
+  // others follow in no order, because few are ever printed.
+  std::vector<GrowthRow> modules, teams, sites;
   std::vector<std::string> warnings;
+};
+
+// Those that grew most first, then by name. Lines of sites are made where two grew alike, once each: rows must not
+// move meanwhile.
+class ListedBefore {
+ public:
+  bool operator()(const GrowthRow& a, const GrowthRow& b);
+
+ private:
+  const std::string& NameOf(const GrowthRow& row);
+  absl::node_hash_map<const GrowthRow*, std::string> lines_;
 };
 
 struct GrowthOptions {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "report/function_name.h"
 #include "report/site_identity.h"
-#include "report/stack_line.h"
+#include "report/site_lines.h"
 
 namespace cadastre {
 namespace {
@@ -42,7 +42,7 @@ class Taker {
         site.team = row.unattributed ? "" : row.team;
         site.guessed = row.guessed;
         site.identity = std::move(identity);
-        site.stack = StackLine(frames, row.owner_frame, row.telling_frame, kStackWidth, &names_);
+        site.stack = lines_.Of(frames, row.owner_frame, row.telling_frame);
         snapshot_->sites.push_back(std::move(site));
       }
       GrowthSite& site = snapshot_->sites[place->second];
@@ -85,7 +85,7 @@ class Taker {
   const Profile& profile_;
   GrowthSnapshot* snapshot_;
   SiteIdentities identities_;
-  FrameNames names_;
+  SiteLines lines_{kStackWidth};
   absl::flat_hash_map<std::pair<std::string, std::string>, uint32_t> owners_;  // module and team, numbered
   absl::flat_hash_map<std::pair<uint32_t, std::string>, uint32_t> numbers_;    // owner, identity → site
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> by_row_;        // site of the profile, owner → site

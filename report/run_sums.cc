@@ -111,7 +111,7 @@ absl::StatusOr<RunSums> RunSumsOf(const std::vector<GrowthSnapshot>& runs) {
       const std::string team_name = site.module == kUnattributedModule ? kUnattributedModule : site.team;
       add(&teams, {team_name, "", ""}, site).name = team_name;
       RunSum& row = add(&sites, {site.module, site.team, site.identity}, site);
-      row.name = site.stack;
+      row.name = site.stack.Text();
       row.module = site.module;
       row.team = site.team;
       row.identity = site.identity;
@@ -151,7 +151,7 @@ GrowthSnapshot SnapshotOf(const RunSums& sums, const std::string& label) {
     site.module = sum.module;
     site.team = sum.team;
     site.identity = sum.identity;
-    site.stack = sum.name;
+    site.stack = SiteLine(sum.name);
     site.estimate = {sum.mean, sum.error * sum.error};
     snapshot.sites.push_back(std::move(site));
   }

@@ -1,6 +1,7 @@
 #include "report/stack_line.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -25,24 +26,31 @@ const FrameNames::Name& FrameNames::Of(const Frame* frame, bool passed) {
   return name;
 }
 
-std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, size_t width,
-                      FrameNames* known) {
-  constexpr absl::string_view kCall = " < ";
-  std::vector<const FrameNames::Name*> names;
-  if (frames.size() == 1 && absl::StartsWith(frames[0]->function, "[")) return frames[0]->function;
-  const size_t last = ShownFrames(frames.size(), owner_frame, telling_frame);
-  size_t full = 0;
+const FrameNames::Name* FrameNames::OfText(std::string text) { return &texts_.emplace_back(std::move(text), 0); }
+
+void AppendLineNames(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, FrameNames* known,
+                     std::vector<const FrameNames::Name*>* names) {
+  if (frames.size() == 1 && absl::StartsWith(frames[0]->function, "[")) {
+    names->push_back(known->OfText(frames[0]->function));
+    return;
+  }
+  const size_t begin = names->size(), last = ShownFrames(frames.size(), owner_frame, telling_frame);
   for (size_t i = 0; i < last; i++) {
-    bool passed = i > 0 && i + 1 < last;
+    const bool passed = i > 0 && i + 1 < last;
     // Says what its Java method, the next frame, says.
     if (passed && !frames[i]->java && frames[i + 1]->java && absl::StartsWith(frames[i]->function, "Java_")) continue;
     const FrameNames::Name& name = known->Of(frames[i], passed);
     // Constructors and methods that call their namesakes.
-    if (passed && name.text == names.back()->text) continue;
-    full += name.width + (names.empty() ? 0 : kCall.size());
-    names.push_back(&name);
+    if (passed && name.text == names->back()->text) continue;
+    names->push_back(&name);
   }
-  if (names.empty()) return "[no stack]";
+  if (names->size() == begin) names->push_back(known->OfText("[no stack]"));
+}
+
+std::string LineOf(absl::Span<const FrameNames::Name* const> names, size_t width) {
+  constexpr absl::string_view kCall = " < ";
+  size_t full = kCall.size() * (names.size() - 1);
+  for (const FrameNames::Name* name : names) full += name->width;
   if (full <= width) {
     return absl::StrJoin(names, kCall, [](std::string* out, const FrameNames::Name* name) { out->append(name->text); });
   }
@@ -72,7 +80,9 @@ std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, 
 
 std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, size_t width) {
   FrameNames known;
-  return StackLine(frames, owner_frame, telling_frame, width, &known);
+  std::vector<const FrameNames::Name*> names;
+  AppendLineNames(frames, owner_frame, telling_frame, &known, &names);
+  return LineOf(names, width);
 }
 
 bool ReadTheSame(const std::vector<const Frame*>& left, size_t left_shown, const std::vector<const Frame*>& right,

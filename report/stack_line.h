@@ -8,10 +8,12 @@
 #define CADASTRE_REPORT_STACK_LINE_H_
 
 #include <cstddef>
+#include <deque>
 #include <string>
 #include <vector>
 
 #include "absl/container/node_hash_map.h"
+#include "absl/types/span.h"
 #include "symbolizer/profile.h"
 
 namespace cadastre {
@@ -23,8 +25,8 @@ size_t ShownFrames(size_t frames, int owner_frame, int telling_frame);
 // columns.
 std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, size_t width);
 
-// Names of frames as lines have them, each made once: most frames of a stack are those of others. Not thread-safe;
-// frames must live as long as this.
+// Names of frames as lines have them, each made once: most frames of a stack are those of others. Names live as long
+// as this. Not thread-safe; no frame may lie where one was that has gone.
 class FrameNames {
  public:
   struct Name {
@@ -33,13 +35,18 @@ class FrameNames {
   };
   // `passed`: between what allocated and the owner.
   const Name& Of(const Frame* frame, bool passed);
+  // No frame's, and printed as it is, however wide.
+  const Name* OfText(std::string text);
 
  private:
   absl::node_hash_map<const Frame*, Name> whole_, passed_;
+  std::deque<Name> texts_;
 };
-// The same for many stacks.
-std::string StackLine(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, size_t width,
-                      FrameNames* known);
+
+// StackLine in two steps: the names, which outlive the frames, and the line.
+void AppendLineNames(const std::vector<const Frame*>& frames, int owner_frame, int telling_frame, FrameNames* known,
+                     std::vector<const FrameNames::Name*>* names);
+std::string LineOf(absl::Span<const FrameNames::Name* const> names, size_t width);
 
 // Calls from two lines of a function that has no line numbers are two sites that read the same. `shown`: ShownFrames of
 // each.

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <random>
 
+#include "report/format_growth.h"
 #include "report/shared_samples.h"
+#include "report/site_lines.h"
+#include "report/stack_line.h"
 #include "report/verdict.h"
 #include "tests/support/catch.h"
 
@@ -92,6 +95,79 @@ TEST_CASE("Covariance blocks make the matrix", "[growth]") {
   const std::vector<double> wanted = {5, 5, 3, 5, 12, 7, 3, 7, 7};
   CHECK(sum.Matrix(3) == wanted);
   for (size_t i = 0; i < 9; i++) CHECK(sum.At(i / 3, i % 3) == wanted[i]);
+}
+
+// A site for each letter, all of 1,000 bytes more at each hour.
+GrowthSnapshot Letters(double hour, const std::string& letters) {
+  GrowthSnapshot snapshot = SnapshotAt(hour, {});
+  snapshot.sites.clear();
+  for (char letter : letters) {
+    GrowthSite site;
+    site.module = "m";
+    site.identity = std::to_string(1000 - letter);
+    site.stack = SiteLine(std::string("stack ") + letter);
+    site.estimate.value = 1e6 + 1000 * hour;
+    snapshot.sites.push_back(site);
+  }
+  snapshot.total.value = static_cast<double>(letters.size()) * (1e6 + 1000 * hour);
+  return snapshot;
+}
+
+TEST_CASE("Sites that grew alike are printed by their lines, in whatever order they came", "[growth]") {
+  absl::StatusOr<Growth> growth = CompareSnapshots({Letters(0, "dacb"), Letters(1, "bdac")}, {});
+  REQUIRE(growth.ok());
+  auto order = [&](std::optional<size_t> top) {
+    std::string letters;
+    const std::string csv = FormatGrowthCsv(*growth, GrowthBy::kSite, top);
+    for (size_t at = csv.find("stack ", csv.find('\n')); at != std::string::npos; at = csv.find("stack ", at + 1))
+      letters += csv[at + 6];
+    return letters;
+  };
+  CHECK(order(std::nullopt) == "abcd");
+  CHECK(order(2) == "ab");
+  CHECK(order(0) == "");
+}
+
+TEST_CASE("Of sites that grew alike the first by their lines are judged", "[growth]") {
+  std::string letters;
+  for (char letter = 126; letter > 33; letter--) letters += letter;
+  absl::StatusOr<Growth> growth = CompareSnapshots({Letters(0, letters), Letters(1, letters), Letters(2, letters)}, {});
+  REQUIRE(growth.ok());
+  REQUIRE(growth->sites.size() == letters.size());
+  size_t judged = 0;
+  for (const GrowthRow& row : growth->sites) {
+    if (row.verdict.kind == GrowthKind::kNone) continue;
+    CHECK(row.stack.Text() == std::string("stack ") + static_cast<char>(34 + judged));
+    judged++;
+  }
+  CHECK(judged == 50);
+}
+
+TEST_CASE("A site's line is its stack's, when the frames are gone", "[growth]") {
+  std::vector<Frame> frames(4);
+  const char* names[] = {"malloc", "com.acme.Shop.add", "com.acme.Shop.fill", "com.acme.Main.main"};
+  for (size_t i = 0; i < frames.size(); i++) {
+    frames[i].function = names[i];
+    frames[i].java = i > 0;
+    frames[i].resolved = true;
+  }
+  const std::vector<const Frame*> stack = {&frames[0], &frames[1], &frames[2], &frames[3]};
+  Frame word;
+  word.function = "[stack table full]";
+  SiteLines lines(40);
+  std::vector<SiteLine> made;
+  std::vector<std::string> wanted;
+  for (int owner : {-1, 0, 1, 2, 3}) {
+    made.push_back(lines.Of(stack, owner, -1));
+    wanted.push_back(StackLine(stack, owner, -1, 40));
+  }
+  made.push_back(lines.Of({&word}, -1, -1));
+  wanted.push_back("[stack table full]");
+  made.push_back(lines.Of({}, -1, -1));
+  wanted.push_back("[no stack]");
+  frames.clear();
+  for (size_t i = 0; i < made.size(); i++) CHECK(made[i].Text() == wanted[i]);
+  CHECK(SiteLine().Text() == "");
 }
 
 Verdict Exactly(const std::vector<double>& hours, const std::vector<double>& bytes) {
