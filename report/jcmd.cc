@@ -67,9 +67,16 @@ absl::Status StoppedError(pid_t pid) {
   return absl::UnavailableError(absl::StrCat("process ", pid, " is stopped and answers nobody (kill -CONT ", pid, ")"));
 }
 
+// jcmd says whom it asks, "4242:", and then what it was told.
+bool HasBegun(const std::string& text) {
+  const size_t line = text.find('\n');
+  return line != std::string::npos && line + 1 < text.size();
+}
+
 // Reads until the end. False: the time or the room was up, or the JVM that is asked has been stopped.
-bool ReadAll(int descriptor, pid_t asked, std::string* text) {
-  const int64_t deadline = NowMs() + kPatienceMs;
+bool ReadAll(int descriptor, pid_t asked, const std::function<void()>& at_answer, std::string* text) {
+  int64_t deadline = NowMs() + kPatienceMs;
+  bool has_begun = false;
   char buffer[65536];
   while (text->size() < kMostBytes) {
     pollfd wait = {descriptor, POLLIN, 0};
@@ -83,13 +90,19 @@ bool ReadAll(int descriptor, pid_t asked, std::string* text) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return true;
     text->append(buffer, static_cast<size_t>(got));
+    if (has_begun || !HasBegun(*text)) continue;
+    has_begun = true;
+    const int64_t begun = NowMs();
+    if (at_answer) at_answer();
+    deadline += NowMs() - begun;
   }
   return false;
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> AskJvm(pid_t pid, const std::vector<std::string>& words) {
+absl::StatusOr<std::string> AskJvm(pid_t pid, const std::vector<std::string>& words,
+                                   const std::function<void()>& at_answer) {
   std::string program = JcmdFor(pid), number = absl::StrCat(pid);
   if (program.empty()) return absl::NotFoundError(absl::StrCat("process ", pid, " is no JVM"));
   std::vector<char*> arguments = {program.data(), number.data()};
@@ -113,7 +126,7 @@ absl::StatusOr<std::string> AskJvm(pid_t pid, const std::vector<std::string>& wo
     return absl::NotFoundError(absl::StrCat("cannot run ", program, ": ", strerror(error)));
   }
   std::string text;
-  const bool whole = ReadAll(ends[0], pid, &text);
+  const bool whole = ReadAll(ends[0], pid, at_answer, &text);
   close(ends[0]);
   if (!whole) kill(child, SIGKILL);
   int status = 0;

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,9 @@
 
 namespace cadastre {
 
-absl::StatusOr<std::string> AskJvm(pid_t pid, const std::vector<std::string>& words);
+// at_answer: called once, as soon as the JVM's own words begin to arrive.
+absl::StatusOr<std::string> AskJvm(pid_t pid, const std::vector<std::string>& words,
+                                   const std::function<void()>& at_answer = {});
 
 // The level of native memory tracking that the process was started with, by its command line and environment:
 // "summary", "detail", or empty: off or not known.

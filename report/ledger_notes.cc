@@ -61,6 +61,13 @@ OsMalloc LiveThroughOsMalloc(const LedgerInputs& inputs) {
   return sum;
 }
 
+// How long after NMT's report the records were read.
+std::string Apart(int64_t apart_ns) {
+  if (apart_ns == -1) return "";
+  return absl::StrFormat("; read %.0f ms %s NMT", std::fabs(static_cast<double>(apart_ns)) / 1e6,
+                         apart_ns > 0 ? "after" : "before");
+}
+
 void CheckNmt(const ProcessMemory& memory, const LedgerInputs& inputs, Ledger* ledger) {
   if (memory.nmt.empty()) return;
   absl::StatusOr<NmtReport> nmt = ParseNmt(memory.nmt);
@@ -94,7 +101,7 @@ void CheckNmt(const ProcessMemory& memory, const LedgerInputs& inputs, Ledger* l
       "NMT malloc ", Bytes(check.other_bytes), "; live through HotSpot's os::malloc here, less ", kNmtBytesPerBlock,
       " bytes a block: ",
       FormatBytes(static_cast<double>(std::max<int64_t>(check.ledger_bytes, 0)), std::sqrt(ours.variance)),
-      absl::StrFormat(" (%+.1f %%); part of malloc live, never added to it", percent),
+      absl::StrFormat(" (%+.1f %%); part of malloc live, never added to it", percent), Apart(memory.nmt_apart_ns),
       ours.bytes_before_nmt > 0
           ? absl::StrCat("; ", FormatBytes(ours.bytes_before_nmt), " are older than NMT and in neither")
           : "",

@@ -167,18 +167,23 @@ void TakeNmt(const NmtAnswer& answer, const CollectOptions& options, ProcessMemo
   if (!report.ok()) return;
   memory->nmt = answer.text;
   memory->nmt_level = answer.level;
+  if (options.records_monotonic_ns != 0)
+    memory->nmt_apart_ns = static_cast<int64_t>(options.records_monotonic_ns - answer.begun_monotonic_ns);
   for (const NmtRange& range : report->ranges)
     memory->known.push_back({range.start, range.end, KnownUse::kNmt, 0, range.category});
 }
 
 }  // namespace
 
-NmtAnswer AskNmt(pid_t pid, NmtWanted wanted) {
+NmtAnswer AskNmt(pid_t pid, NmtWanted wanted, const std::function<void()>& at_answer) {
   NmtAnswer answer;
   if (wanted == NmtWanted::kNo) return answer;
   answer.level = wanted == NmtWanted::kSummary ? "summary" : wanted == NmtWanted::kDetail ? "detail" : NmtLevelOf(pid);
   if (answer.level.empty()) return answer;
-  absl::StatusOr<std::string> text = AskJvm(pid, {"VM.native_memory", answer.level, "scale=B"});
+  absl::StatusOr<std::string> text = AskJvm(pid, {"VM.native_memory", answer.level, "scale=B"}, [&] {
+    answer.begun_monotonic_ns = ClockNow(CLOCK_MONOTONIC);
+    if (at_answer) at_answer();
+  });
   if (!text.ok()) {
     answer.problem = std::string(text.status().message());
   } else if (ParseNmt(*text).ok()) {

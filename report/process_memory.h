@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -21,18 +22,22 @@ namespace cadastre {
 
 enum class NmtWanted { kIfOn, kSummary, kDetail, kNo };
 
-// HotSpot's own report. The JVM takes a good part of a second for it: who compares it with a profile asks first and
-// reads the profile then.
+// HotSpot's own report.
 struct NmtAnswer {
-  std::string text;     // empty: not asked, or no answer
-  std::string level;    // "summary" or "detail"
-  std::string problem;  // why there is none although it was wanted
+  std::string text;                 // empty: not asked, or no answer
+  std::string level;                // "summary" or "detail"
+  std::string problem;              // why there is none although it was wanted
+  uint64_t begun_monotonic_ns = 0;  // when the answer began; 0 = it did not
 };
-NmtAnswer AskNmt(pid_t pid, NmtWanted wanted);
+
+// at_answer: called when the answer begins. jcmd needs a good part of a second before that and some of one after it, so
+// who compares the report with a profile reads the profile then, and else when this returns.
+NmtAnswer AskNmt(pid_t pid, NmtWanted wanted, const std::function<void()>& at_answer = {});
 
 struct CollectOptions {
   NmtWanted nmt = NmtWanted::kIfOn;
   const NmtAnswer* nmt_answer = nullptr;  // it has been asked for already: instead of `nmt`
+  uint64_t records_monotonic_ns = 0;      // when the profile's live samples were read; 0 = not known
   std::string* smaps_text = nullptr;      // receives smaps as it was read
   std::string* nmt_problem = nullptr;     // receives why there is no NMT report although it was wanted
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -79,7 +80,7 @@ class Copier {
     }
     if (header_.version == format::kPackedVersion || !RegionsAreSound()) return CopyAsItIs(options, begin);
     if (absl::Status copied = CopyRawStrings(); !copied.ok()) return copied;
-    if (absl::Status copied = CopyLive(); !copied.ok()) return copied;
+    if (absl::Status copied = CopyLiveBesideNmt(options, &begin); !copied.ok()) return copied;
     if (absl::Status copied = CopySitesAndBuffers(); !copied.ok()) return copied;
     CopyFrames();
     if (absl::Status copied = CopyOtherRegions(options); !copied.ok()) return copied;
@@ -193,6 +194,23 @@ class Copier {
                             });
   }
 
+  // Where somebody asks for NMT, and waits for it: when its report begins, so that the two can be compared. Else the
+  // copy comes first: a process near its limit may not live for the answer.
+  absl::Status CopyLiveBesideNmt(const CopyOptions& options, uint64_t* begin) {
+    absl::Status copied;
+    bool is_copied = false;
+    auto copy = [&] {
+      *begin = RealtimeNow();
+      copied = CopyLive();
+      copied_monotonic_ns_ = ClockNow(CLOCK_MONOTONIC);
+      is_copied = true;
+    };
+    const bool is_asked_for = options.nmt == NmtWanted::kSummary || options.nmt == NmtWanted::kDetail;
+    if (is_asked_for && options.is_snapshot && options.pid > 0) nmt_ = AskNmt(options.pid, options.nmt, copy);
+    if (!is_copied) copy();
+    return copied;
+  }
+
   absl::StatusOr<std::vector<Piece>> Pieces(uint32_t kind, uint64_t unit) {
     const format::Region region = RegionOf(kind);
     std::vector<Piece> pieces;
@@ -302,7 +320,10 @@ class Copier {
   // Who cannot be looked at (another user's process) is copied without.
   void AddProcess(const CopyOptions& options, std::vector<Piece>* threads) {
     absl::StatusOr<ProcessMemory> memory =
-        CollectProcessMemory(options.pid, {.nmt = options.nmt, .nmt_problem = options.nmt_problem});
+        CollectProcessMemory(options.pid, {.nmt = options.nmt,
+                                           .nmt_answer = nmt_.has_value() ? &*nmt_ : nullptr,
+                                           .records_monotonic_ns = copied_monotonic_ns_,
+                                           .nmt_problem = options.nmt_problem});
     if (!memory.ok()) return;
     MarkEndedThreads(*memory, threads);
     const std::string block = WriteProcessBlock(*memory);
@@ -353,7 +374,9 @@ class Copier {
   const std::string& to_name_;
   PackedWriter out_;
   uint64_t file_bytes_ = 0;
-  format::Region process_{};  // that was added
+  format::Region process_{};          // that was added
+  std::optional<NmtAnswer> nmt_;      // asked before the copy
+  uint64_t copied_monotonic_ns_ = 0;  // when the live samples were
   format::Header header_{};
 };
 

@@ -1,6 +1,8 @@
 // Copies a live profile from outside, without a signal and without the target's help.
 //
 // The copy is exact per record and fuzzy over its window, whose length is stored in it. How, in this order:
+//   0. If native memory tracking is asked for (CopyOptions::nmt), the JVM is asked; the copy begins when its answer
+//   does, so that the two can be compared.
 //   1. Live samples, first of all: whatever they name (sites, frames, threads, strings) was written before them and is
 //   still there afterwards.
 //      Each record is read twice; it is whole if both reads show the same ready state (it carries a generation) and the

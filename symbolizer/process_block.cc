@@ -96,6 +96,7 @@ std::string WriteProcessBlock(const ProcessMemory& memory) {
                          allocator.free_chunks, allocator.top_bytes, static_cast<uint64_t>(allocator.whole)}) {
     PutVarint(value, &body);
   }
+  PutVarint(static_cast<uint64_t>(memory.nmt_apart_ns + 1), &body);  // blocks without it are older, too
   std::string whole;
   strings.Write(&whole);
   whole += body;
@@ -173,6 +174,7 @@ absl::StatusOr<ProcessMemory> ParseProcessBlock(const char* bytes, uint64_t size
     }
     allocator.whole = in.Varint() != 0;
   }
+  if (in.left() > 0) memory.nmt_apart_ns = static_cast<int64_t>(in.Varint() - 1);
   if (!in.ok()) return absl::DataLossError("its text is damaged");
   return memory;
 }

@@ -86,6 +86,7 @@ struct ProcessMemory {
   uint64_t page_table_bytes = 0;  // VmPTE: counted against the cgroup, not in Rss
   std::string nmt;                // what `jcmd PID VM.native_memory` printed; empty = not asked, or not on
   std::string nmt_level;          // "summary" or "detail"
+  int64_t nmt_apart_ns = -1;      // from when that answer began until the live samples were read; -1 = not known
 
   uint64_t RssBytes() const {
     uint64_t sum = 0;

@@ -67,10 +67,15 @@ absl::Status LoadInputs(const RssCommand& command, RssInputs* inputs) {
   if (command.nmt == "detail") collect.nmt = NmtWanted::kDetail;
   NmtAnswer nmt;
   if (pid != 0) {
-    nmt = AskNmt(pid, collect.nmt);
+    nmt = AskNmt(pid, collect.nmt, [&] {
+      if (profile.ok()) profile = load();
+    });
     collect.nmt_answer = &nmt;
-    if (profile.ok() && !nmt.text.empty()) profile = load();
     if (!profile.ok() && !never_recorded) return profile.status();
+    if (profile.ok()) {
+      const Profile& read = (*profile)->profile;
+      collect.records_monotonic_ns = read.start_monotonic_ns + read.duration_ns;
+    }
   }
   if (profile.ok()) {
     inputs->loaded = *std::move(profile);

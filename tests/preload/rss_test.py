@@ -193,6 +193,7 @@ class JavaTest(LedgerCase):
         ours = check["ledger_bytes"] + check["explained_bytes"]
         self.assertAlmostEqual(ours, check["other_bytes"], delta=0.01 * check["other_bytes"], msg=check["text"])
         self.assertIn("are older than NMT and in neither", check["text"])
+        self.assertRegex(check["text"], r"; read \d+ ms after NMT")
 
     def check_system_map(self, home, process):
         """Each VMA that HotSpot names has that row here. What is resident may change meanwhile, what it is for does not."""
@@ -272,8 +273,10 @@ class JavaTest(LedgerCase):
                 for label, flags, wanted in (("plain", [], []), ("asked", ["--nmt", "summary"], ["NMT committed", "NMT malloc"])):
                     outcome = target.run([ARGUMENTS.cadastre, "snapshot", str(process.pid), "--label", label, *flags], timeout=PATIENCE)
                     self.assertEqual((outcome.status, outcome.stderr), (0, ""))
-                    checks = [check["name"] for check in self.ledger(outcome.stdout.strip(), smaps=False)["checks"]]
+                    checks = {check["name"]: check["text"] for check in self.ledger(outcome.stdout.strip(), smaps=False)["checks"]}
                     self.assertEqual([name for name in checks if name.startswith("NMT")], wanted)
+                    if flags:
+                        self.assertRegex(checks["NMT malloc"], r"; read \d+ ms after NMT")
                 process.end()
                 process = self.start(home)
                 outcome = target.run([ARGUMENTS.cadastre, "snapshot", str(process.pid), "--label", "off", "--nmt", "detail"], timeout=PATIENCE)

@@ -236,10 +236,12 @@ TEST_CASE("Whatever the address space is, rows add up", "[ledger]") {
     }
     if (round % 2 == 0)
       memory.allocator = {"glibc", random(), random(), random(), random(), random(), random(), round % 4 == 0};
+    memory.nmt_apart_ns = round % 3 - 1;
     // What a snapshot keeps gives the same ledger.
     const std::string block_bytes = WriteProcessBlock(memory);
     auto again = ParseProcessBlock(block_bytes.data(), block_bytes.size());
     REQUIRE(again.ok());
+    REQUIRE(again->nmt_apart_ns == memory.nmt_apart_ns);
     REQUIRE(FormatLedgerJson(BuildLedger(*again, {})) == FormatLedgerJson(BuildLedger(memory, {})));
   }
 }
