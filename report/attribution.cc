@@ -61,8 +61,10 @@ struct Attribution::State {
   FrameOwner frame_owner;
   // Sites share their frames: each distinct one has a small number, so that a walk over a million frames looks nothing
   // up.
-  std::vector<uint64_t> distinct;      // number → raw frame
-  std::vector<KnownFrame> known;       // by number; never grows
+  std::vector<uint64_t> distinct;  // number → raw frame
+  std::vector<KnownFrame> known;   // by number; never grows
+  // The same for who wants frames alone, millions of them: none of libcadastre's, no data where it is not known yet.
+  std::vector<absl::Span<const Frame>> shown;
   std::vector<uint32_t> numbers;       // of all sites' frames, one site after the other
   std::vector<uint64_t> first_number;  // site → where its numbers begin; one more than there are sites
   absl::flat_hash_set<std::string> own_libraries;
@@ -95,6 +97,7 @@ struct Attribution::State {
     }
     first_number.push_back(numbers.size());
     known.resize(distinct.size());
+    shown.resize(distinct.size());
     const std::string unnamed = UnnamedThreadName(p);
     for (const Thread& thread : p.threads) patterns.push_back(ThreadPattern(thread.name, unnamed));
   }
@@ -113,6 +116,14 @@ struct Attribution::State {
     slot.library = FileName(slot.frames->back().library);
     slot.plumbing = slot.rules.back() != nullptr && IsPlumbing(slot.rules.back()->module);
     return slot;
+  }
+
+  absl::Span<const Frame> ShownOf(uint32_t number) {
+    if (shown[number].data() == nullptr) {
+      const KnownFrame& frame = Know(number);
+      shown[number] = absl::MakeConstSpan(frame.frames->data(), frame.own ? 0 : frame.frames->size());
+    }
+    return shown[number];
   }
 
   bool OwnByGuess(const Frame& frame, Charge* charge) {
@@ -246,9 +257,7 @@ std::vector<const Frame*> Attribution::FramesOf(uint32_t site) {
   std::vector<const Frame*> frames;
   frames.reserve(state_->NumbersOf(site).size());
   for (uint32_t number : state_->NumbersOf(site)) {
-    const State::KnownFrame& known = state_->Know(number);
-    if (known.own) continue;
-    for (const Frame& frame : *known.frames) frames.push_back(&frame);
+    for (const Frame& frame : state_->ShownOf(number)) frames.push_back(&frame);
   }
   return frames;
 }
