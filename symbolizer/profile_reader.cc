@@ -517,9 +517,9 @@ void ProfileReader::ReadStrings() {
       if (seen.insert(index).second) profile_.java_names.emplace_back(index, FromModifiedUtf8(StringAt(index)));
     }
   }
-  for (const LiveSample& sample : profile_.live) {
-    if (sample.context == 0 || !seen.insert(sample.context).second) continue;
-    profile_.java_names.emplace_back(sample.context, FromModifiedUtf8(StringAt(sample.context)));
+  for (const format::LiveRecord& record : live_) {
+    if (record.context == 0 || !seen.insert(record.context).second) continue;
+    profile_.java_names.emplace_back(record.context, FromModifiedUtf8(StringAt(record.context)));
   }
   std::sort(profile_.java_names.begin(), profile_.java_names.end());
 }

@@ -60,6 +60,20 @@ ProfileBuilder Sample() {
   return builder;
 }
 
+TEST_CASE("A method that was being compiled has its name, whether or not a stack names it", "[profile_reader]") {
+  ProfileBuilder builder;
+  const uint32_t library = builder.AddLibrary("/usr/lib/jvm/libjvm.so", "aabbcc");
+  const uint32_t site = builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1234)});
+  const uint32_t sample = builder.AddLive(site, 0x1000, 100, 1000);
+  const uint32_t method = builder.AddString("com.acme.Shop.compiled");
+  builder.live(sample).context = method;
+  const std::string bytes = builder.Build();
+  absl::StatusOr<Profile> profile = ParseProfile("x.cad", bytes.data(), bytes.size());
+  REQUIRE(profile.ok());
+  const std::vector<std::pair<uint32_t, std::string>> wanted = {{method, "com.acme.Shop.compiled"}};
+  CHECK(profile->java_names == wanted);
+}
+
 TEST_CASE("A whole profile comes out as it was written", "[profile_reader]") {
   ProfileBuilder builder = Sample();
   format::Header& header = builder.header();
