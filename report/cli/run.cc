@@ -226,6 +226,13 @@ int Run(const RunCommand& command, const Invocation& invocation) {
     Say(absl::StrCat(place.status().message(), "; the program runs without being recorded"));
     return RunUnrecorded(invocation);
   }
+  absl::StatusOr<ExecutableFacts> facts = InspectExecutable(target[0]);
+  const char* asan_options = getenv("ASAN_OPTIONS");
+  const bool is_allowed = asan_options != nullptr && absl::StrContains(asan_options, "verify_asan_link_order=0");
+  if (facts.ok() && facts->sanitizer_refuses_preload && !is_allowed) {
+    Say(absl::StrCat(WhyNotPreloaded(*facts), "; the program runs without being recorded"));
+    return RunUnrecorded(invocation);
+  }
   RunWatchOptions watch_options{*settings, UINT32_MAX, *place, command.output};
   if (!keep.empty()) (void)absl::SimpleAtoi(keep, &watch_options.keep);
   RunWatch beside(watch_options, [](const std::string& line) { Say(line); });
