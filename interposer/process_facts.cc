@@ -98,6 +98,9 @@ void ReadExecutable(ProcessFacts* facts) {
   long length = RawSyscall(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>("/proc/self/exe"),
                            reinterpret_cast<long>(facts->exe), sizeof(facts->exe) - 1);
   facts->exe[length > 0 ? length : 0] = '\0';
+  // A root without /proc. The kernel's word for what was executed may be a link, or relative; its last part is a name.
+  const auto* executed = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (length <= 0 && executed != nullptr && strlen(executed) < sizeof(facts->exe)) strcpy(facts->exe, executed);
 }
 
 // Field 22 of /proc/PID/stat, counted behind the last ')' because the name in field 2 may hold anything.
