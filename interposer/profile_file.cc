@@ -209,6 +209,7 @@ constexpr uint64_t kOldKernelFileBytes = 8 << 20;
 // The tables in private memory are half as large again, so that nine tenths of a small address space are the program's.
 constexpr uint64_t kAddressSpaceShare = 16;
 constexpr char kNoAddressSpace[] = "address space limit (ulimit -v) leaves no room for the profile";
+constexpr char kNoData[] = "data size limit (ulimit -d) leaves no room for the profile";
 
 ProfileError MapFile(int fd, uint64_t bytes, bool exact) {
   long result = RawSyscall(SYS_ftruncate, fd, static_cast<long>(bytes));
@@ -260,9 +261,13 @@ ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_
   if (bytes == 0) {
     bytes = spec.default_memory_bytes;
     if (space.f_blocks != 0 && free_bytes / 4 < bytes) bytes = free_bytes / 4;
-    const uint64_t address_space = Limit(RLIMIT_AS);
-    if (address_space / kAddressSpaceShare < bytes) bytes = address_space / kAddressSpaceShare;
-    if (address_space / kAddressSpaceShare < kSmallestFileBytes) return {kNoAddressSpace, ENOMEM};
+    // The tables beside the profile are private memory, and take as much of ulimit -d.
+    const uint64_t of_address_space = Limit(RLIMIT_AS) / kAddressSpaceShare;
+    if (of_address_space < bytes) bytes = of_address_space;
+    if (of_address_space < kSmallestFileBytes) return {kNoAddressSpace, ENOMEM};
+    const uint64_t of_data = Limit(RLIMIT_DATA) / spec.data_share;
+    if (of_data < bytes) bytes = of_data;
+    if (of_data < kSmallestFileBytes) return {kNoData, ENOMEM};
   }
   if (!KernelCanPopulate() && bytes > kOldKernelFileBytes) bytes = kOldKernelFileBytes;
   const uint64_t limit = Limit(RLIMIT_FSIZE);

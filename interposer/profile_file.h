@@ -44,7 +44,8 @@ struct ProfileSpec {
   uint32_t mode;          // permissions
   uint64_t memory_bytes;  // cap; 0 = min(default_memory_bytes, a quarter of the free space there)
   uint64_t default_memory_bytes;
-  bool exact;  // more room for live samples and less for buffers
+  bool exact;           // more room for live samples and less for buffers
+  uint64_t data_share;  // the profile's part of `ulimit -d`: the tables beside it are private memory, and count there
 };
 
 // What went wrong, and the kernel's error number. what == nullptr: nothing.

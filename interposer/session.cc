@@ -257,12 +257,16 @@ bool SessionOpen() {
   }
   const bool exact = options.interval_bytes <= 1;
   RemoveOldProfiles(live_directory, facts, options.keep);
+  // Of private tables there is three quarters of the profile, and seven times as much where stacks are remembered: a
+  // twentieth of the limit, and a tenth.
+  const uint64_t data_share = SessionSamplesAreFrequent() ? 64 : 16;
   ProfileSpec spec = {live_directory,
                       live_name,
                       options.mode,
                       options.memory_bytes,
                       exact ? kDefaultExactMemoryBytes : kDefaultMemoryBytes,
-                      exact};
+                      exact,
+                      data_share};
   ProfileError error = ProfileCreate(spec, profile_path, sizeof(profile_path));
   if (error.what == nullptr && !OpenTables()) {
     ProfileDiscard(profile_path);

@@ -124,12 +124,18 @@ void CheckLimits(Doctor* doctor) {
       doctor->Warn("file size limit (ulimit -f)", absl::StrCat(found, ": a profile is no larger"));
     }
   }
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur / kShare < kUsualProfile) {
+  struct Shared {
+    decltype(RLIMIT_AS) resource;
+    const char* name;
+  };
+  for (const auto& [resource, name] :
+       {Shared{RLIMIT_AS, "address space limit (ulimit -v)"}, Shared{RLIMIT_DATA, "data size limit (ulimit -d)"}}) {
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur / kShare >= kUsualProfile) continue;
     std::string found = absl::StrCat("is ", FormatBytes(static_cast<double>(limit.rlim_cur)));
     if (limit.rlim_cur / kShare < kSmallestProfile) {
-      doctor->Bad("address space limit (ulimit -v)", absl::StrCat(found, ": no room for a profile"));
+      doctor->Bad(name, absl::StrCat(found, ": no room for a profile"));
     } else {
-      doctor->Warn("address space limit (ulimit -v)", absl::StrCat(found, ": a profile is a sixteenth of it"));
+      doctor->Warn(name, absl::StrCat(found, ": a profile is a sixteenth of it"));
     }
   }
 }

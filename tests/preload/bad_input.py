@@ -217,6 +217,8 @@ def limits_that_leave_no_room(scratch, _):
     bare = target.run(FAMILY)
     cases = [("ulimit -f", resource.RLIMIT_FSIZE, n) for n in (0, 1024, 4096, 65536)]
     cases += [("ulimit -v", resource.RLIMIT_AS, n) for n in (12 * MIB, 15 * MIB)]
+    cases += [("ulimit -d", resource.RLIMIT_DATA, n) for n in (6 * MIB, 15 * MIB)]
+    flags = {resource.RLIMIT_FSIZE: ("-f", 512), resource.RLIMIT_AS: ("-v", 1024), resource.RLIMIT_DATA: ("-d", 1024)}
     for name, which, limit in cases:
         out = os.path.join(scratch, f"{name[-1]}{limit}")
         os.mkdir(out)
@@ -229,7 +231,8 @@ def limits_that_leave_no_room(scratch, _):
         expect((status, stdout, stderr) == (bare.status, bare.stdout, bare.stderr), f"{what}: target changed: {status} {stdout!r} {stderr!r}")
         expect(not os.listdir(out), f"{what}: left {os.listdir(out)}")
         # The limit is set inside, so that the command itself has room.
-        flag = f"-f {limit // 512}" if which == resource.RLIMIT_FSIZE else f"-v {limit // 1024}"
+        letter, unit = flags[which]
+        flag = f"{letter} {limit // unit}"
         ran = target.run([arguments.cadastre, "run", "--out", out, "--interval", "1", "--", "/bin/bash", "-c",
                           f"ulimit {flag}; exec /bin/sh -c '{FAMILY[2]}'"])
         lines = [line for line in ran.stderr.splitlines() if line.startswith("cadastre: ")]
@@ -240,11 +243,15 @@ def limits_that_leave_no_room(scratch, _):
             told = subprocess.run([arguments.cadastre, "doctor"], stdout=subprocess.PIPE, preexec_fn=preexec, check=False, text=True,
                                   env={**target.clean_environment(), "CADASTRE_OPTIONS": f"out={out}"}, timeout=60)
             expect(told.returncode == 1 and f"FAULT   file size limit ({name})" in told.stdout, f"{what}: doctor: {told.stdout!r}")
-    # A small address space gets a small profile.
-    out = os.path.join(scratch, "small")
-    os.mkdir(out)
-    status, stdout, stderr, profile = record(out, "interval=1", preexec=lambda: resource.setrlimit(resource.RLIMIT_AS, (100 * MIB, 100 * MIB)))
-    expect((status, stdout, stderr) == (0, "", "") and profile, f"ulimit -v of 100 MiB: {status} {stderr!r} {profile}")
+    # A small address space gets a small profile, and so does little data: most of it is still the program's.
+    for which in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+        out = os.path.join(scratch, f"small{which}")
+        os.mkdir(out)
+        status, stdout, stderr, profile = record(out, "interval=1", preexec=lambda w=which: resource.setrlimit(w, (100 * MIB, 100 * MIB)))
+        expect((status, stdout, stderr) == (0, "", "") and profile, f"{flags[which][0]} of 100 MiB: {status} {stderr!r} {profile}")
+    for interval in ("interval=512k", "interval=1"):
+        status, stdout, stderr, profile = record(out, interval, command=[arguments.program, "1:40000000"], preexec=lambda: resource.setrlimit(resource.RLIMIT_DATA, (100 * MIB, 100 * MIB)))
+        expect((status, stdout, stderr) == (0, "", "") and profile, f"ulimit -d of 100 MiB, {interval}: {status} {stderr!r} {profile}")
 
 
 def bad_options(scratch, _):
