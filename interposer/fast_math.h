@@ -10,6 +10,22 @@
 
 namespace cadastre {
 
+// While one lives, floating-point arithmetic is as a program starts with it: it rounds to nearest, a trap that the
+// program has asked for does not come, and the flags that it may ask for afterwards (fenv.h) stay as they are.
+class OwnFloatingPoint {
+ public:
+  OwnFloatingPoint() {
+    constexpr uint32_t kAsAtStart = 0x1f80;  // MXCSR, System V ABI, AMD64 supplement, 3.4.1
+    asm volatile("stmxcsr %0\n\tldmxcsr %1" : "=m"(programs_) : "m"(kAsAtStart) : "memory");
+  }
+  ~OwnFloatingPoint() { asm volatile("ldmxcsr %0" : : "m"(programs_) : "memory"); }
+  OwnFloatingPoint(const OwnFloatingPoint&) = delete;
+  OwnFloatingPoint& operator=(const OwnFloatingPoint&) = delete;
+
+ private:
+  uint32_t programs_;
+};
+
 inline constexpr double kLn2High =
     6.93147180369123816490e-01;  // ln 2 in two parts, so that k*high is exact for small k
 inline constexpr double kLn2Low = 1.90821492927058770002e-10;

@@ -128,7 +128,8 @@ void* Report(void* pointer, size_t bytes, const EntryRegisters* registers) {
 
 }  // namespace
 
-#define CADASTRE_SLOW extern "C" __attribute__((visibility("hidden"), used, noinline))
+// Aligned anew: a caller that breaks the ABI by eight bytes is one whom malloc itself forgives.
+#define CADASTRE_SLOW extern "C" __attribute__((visibility("hidden"), used, noinline, force_align_arg_pointer))
 
 CADASTRE_SLOW void* cadastre_malloc_slow(size_t bytes, size_t, size_t, const EntryRegisters* registers) {
   if (!RealAllocatorResolve()) return FromArena(bytes);

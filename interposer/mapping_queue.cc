@@ -36,10 +36,11 @@ constexpr uint64_t kClaimed = 1ull << 63;
 constexpr int kYields = 1000;
 constexpr uint64_t kSlots = 1024;
 Slot slots[kSlots];
-uint64_t head;         // next position to be claimed
-uint64_t tail;         // next to be carried out; only whoever holds `busy` changes it
-uint64_t busy;         // where the StackMark of whoever carries out lies; 0 = nobody
-uint64_t busy_thread;  // its thread pointer, once it has said so
+uint64_t head;              // next position to be claimed
+uint64_t tail;              // next to be carried out; only whoever holds `busy` changes it
+uint64_t busy;              // where the StackMark of whoever carries out lies; 0 = nobody
+uint64_t busy_thread;       // its thread pointer, once it has said so
+uint64_t stuck_at = ~0ull;  // where `tail` stood when waiting for it was in vain
 uint64_t lost_early;
 
 uint64_t next_mark = 1;
@@ -183,22 +184,29 @@ bool IsWaiting() {
 }
 
 // Whoever carries out has lost its processor. It waits for nobody, so it may be waited for, unless it is this thread,
-// interrupted by a signal; and not for ever.
+// interrupted by a signal.
 bool MayWait() {
-  return SessionIsRecording() && !IsSandboxed() && __atomic_load_n(&busy_thread, __ATOMIC_RELAXED) != ThreadPointer();
+  return SessionIsRecording() && !IsSandboxed() && __atomic_load_n(&busy_thread, __ATOMIC_RELAXED) != ThreadPointer() &&
+         __atomic_load_n(&stuck_at, __ATOMIC_RELAXED) != __atomic_load_n(&tail, __ATOMIC_RELAXED);
 }
 
-bool PutWhenThereIsRoom(const Event& event) {
-  for (int tries = 0; tries < kYields && MayWait(); tries++) {
+// Not for ever: it may have been cancelled, or may have left the hook by a longjmp. Then nobody waits for it again; a
+// thread that uses that stack takes its work up (IsAbandoned).
+template <typename Condition>
+bool WaitUntil(Condition is_so) {
+  const uint64_t before = __atomic_load_n(&tail, __ATOMIC_RELAXED);
+  for (int tries = 0; tries < kYields; tries++) {
+    if (!MayWait()) return false;
     RawSyscall(SYS_sched_yield);
     MappingQueueDrain();
-    if (Put(event)) return true;
+    if (is_so()) return true;
   }
+  if (__atomic_load_n(&tail, __ATOMIC_RELAXED) == before) __atomic_store_n(&stuck_at, before, __ATOMIC_RELAXED);
   return false;
 }
 
 void Post(const Event& event) {
-  if (!Put(event) && !PutWhenThereIsRoom(event)) return CountLost();
+  if (!Put(event) && !WaitUntil([&] { return Put(event); })) return CountLost();
   MappingQueueDrain();
 }
 
@@ -297,11 +305,8 @@ void MappingPostUnmark(uint64_t start, uint64_t end, uint64_t mark) {
   Post({.kind = EventKind::kUnmark, .move = {start, end, mark}});
   // What is mapped is asked when the event is carried out: the caller must not change it before.
   const uint64_t position = __atomic_load_n(&head, __ATOMIC_RELAXED);
-  for (int tries = 0; tries < kYields && MayWait(); tries++) {
-    if (__atomic_load_n(&tail, __ATOMIC_ACQUIRE) >= position) return;
-    RawSyscall(SYS_sched_yield);
-    MappingQueueDrain();
-  }
+  const auto is_carried_out = [&] { return __atomic_load_n(&tail, __ATOMIC_ACQUIRE) >= position; };
+  if (!is_carried_out()) WaitUntil(is_carried_out);
 }
 
 void MappingPostMove(const MappingMove& move, const MappingRange& range, uint64_t pc) {

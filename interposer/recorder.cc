@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "interposer/fast_math.h"
 #include "interposer/jvm/jvm.h"
 #include "interposer/known_stacks.h"
 #include "interposer/library_map.h"
@@ -167,6 +168,7 @@ void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& regis
     return;
   }
   if (state == SessionState::kNew || state == SessionState::kPreparing) return;
+  const OwnFloatingPoint floating_point;
   if (thread->random == 0) thread->random = SessionThreadSeed();
   const SampleDecision decision = DecideSample(thread, bytes, SessionInterval(), SessionIsPaused());
   if (!decision.record) return;

@@ -231,6 +231,14 @@ class Limits(Hazard):
         found = self.sites_with(target.report(ARGUMENTS.cadastre, profile), "Waiting.afterAWait")
         self.assertTrue([site for site in found if any("Waiting.whole" in (f["function"] or "") for f in site["frames"])], found)
 
+    def test_callers_that_keep_to_no_convention(self):
+        for case in ("misaligned", "floating_point"):
+            self.case(case, program="hazards_abi")
+
+    def test_mapping_calls_that_are_left_in_their_middle(self):
+        for case in ("cancelled", "left"):
+            self.case(case, program="hazards_abi")
+
     def test_a_handler_that_jumps_out_of_a_hook(self):
         outcome = self.same([self.file("hazards_jump")])
         report = target.report(ARGUMENTS.cadastre, self.profile(outcome, "hazards_jump"))
@@ -452,6 +460,11 @@ class Loader(Hazard):
                 with self.subTest(program=program, case=case):
                     outcome = self.case(case, program=program, environment=options)
                     self.assertEqual(target.profiles_of(self.out, outcome.pid), [])
+        # Without that option AddressSanitizer ends a program that has a preload: `run` starts it without.
+        program = self.file("hazards_shared_asan")
+        ran = target.run([ARGUMENTS.cadastre, "run", "--out", self.out, "--", program, "nothing"])
+        self.assertEqual((ran.status, ran.stdout), (0, target.run([program, "nothing"]).stdout), ran)
+        self.assertIn("the program runs without being recorded", ran.stderr)
 
     def test_the_loaders_own_tools(self):
         def places(text):
