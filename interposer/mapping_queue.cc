@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "interposer/allocator_code.h"
+#include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
 #include "interposer/raw_syscall.h"
@@ -33,7 +34,8 @@ struct Slot {
   Event event;
 };
 constexpr uint64_t kClaimed = 1ull << 63;
-constexpr int kYields = 1000;
+constexpr int kYields = 1000, kMostYields = 1'000'000;  // at least; where the clock stands still
+constexpr uint64_t kPatienceNs = 100'000'000;           // more than a busy machine takes to run a thread again
 constexpr uint64_t kSlots = 1024;
 Slot slots[kSlots];
 uint64_t head;              // next position to be claimed
@@ -195,11 +197,13 @@ bool MayWait() {
 template <typename Condition>
 bool WaitUntil(Condition is_so) {
   const uint64_t before = __atomic_load_n(&tail, __ATOMIC_RELAXED);
-  for (int tries = 0; tries < kYields; tries++) {
+  const uint64_t start_ns = MonotonicNow();
+  for (int tries = 0; tries < kMostYields; tries++) {
     if (!MayWait()) return false;
     RawSyscall(SYS_sched_yield);
     MappingQueueDrain();
     if (is_so()) return true;
+    if (tries >= kYields && MonotonicNow() - start_ns >= kPatienceNs) break;
   }
   if (__atomic_load_n(&tail, __ATOMIC_RELAXED) == before) __atomic_store_n(&stuck_at, before, __ATOMIC_RELAXED);
   return false;
