@@ -168,8 +168,10 @@ void BusGuardPrepare(TakesFault takes) {
 void BusGuardNoteTouch() {
   if (BusGuardIsDecided()) return;
   const uint64_t second = MonotonicNowRoughly() >> 30;  // of 1.07 s
-  if (__atomic_exchange_n(&current_second, second, __ATOMIC_RELAXED) != second)
+  if (__atomic_load_n(&current_second, __ATOMIC_RELAXED) != second) {
+    __atomic_store_n(&current_second, second, __ATOMIC_RELAXED);
     __atomic_store_n(&touches, 0, __ATOMIC_RELAXED);
+  }
   if (__atomic_add_fetch(&touches, 1, __ATOMIC_RELAXED) < kManyTouches) return;
   if (!IsOwner() || __atomic_exchange_n(&is_decided, true, __ATOMIC_ACQ_REL)) return;
   Start();
