@@ -42,6 +42,17 @@ const link_map* LibraryOf(const void* address);  // the library whose load addre
 const link_map* NextLibraryWith(const char* name);
 // That definition itself; nullptr if there is none.
 void* FindNextFunction(const char* name);
+
+// The same, looked up once: `slot` is a word of that function's own, null before.
+template <typename Function>
+Function* NextFunction(void** slot, const char* name) {
+  void* function = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+  if (function == nullptr) {
+    function = FindNextFunction(name);
+    __atomic_store_n(slot, function, __ATOMIC_RELEASE);
+  }
+  return reinterpret_cast<Function*>(function);
+}
 // The first library of the whole list that defines it and is not ours.
 const link_map* AnyLibraryWith(const char* name);
 

@@ -8,23 +8,14 @@
 
 namespace {
 
-// `slot`: one word of each function.
-template <typename Function>
-Function* Real(const char* name, void** slot) {
-  void* real = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-  if (real == nullptr) {
-    real = cadastre::FindNextFunction(name);
-    __atomic_store_n(slot, real, __ATOMIC_RELEASE);
-  }
-  return reinterpret_cast<Function*>(real);
-}
+using cadastre::NextFunction;
 
 bool IsGuarded(int signal) { return signal == SIGBUS && cadastre::BusGuardIsOn(); }
 
 using SetHandler = sighandler_t(int, sighandler_t);
 
 sighandler_t Set(const char* name, void** slot, int signal, sighandler_t handler) {
-  SetHandler* real = Real<SetHandler>(name, slot);
+  SetHandler* real = NextFunction<SetHandler>(slot, name);
   if (!IsGuarded(signal)) return real(signal, handler);
   return cadastre::BusGuardAdopt(real(signal, handler));
 }
@@ -41,7 +32,7 @@ void *real_sigaction, *real_signal, *real_bsd_signal, *real_ssignal, *real_sysv_
 
 CADASTRE_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) {
   if (IsGuarded(signal)) return cadastre::BusGuardSetAction(action, old);
-  return Real<decltype(sigaction)>("sigaction", &real_sigaction)(signal, action, old);
+  return NextFunction<decltype(sigaction)>(&real_sigaction, "sigaction")(signal, action, old);
 }
 
 CADASTRE_EXPORT sighandler_t signal(int signal, sighandler_t handler) {
@@ -64,11 +55,11 @@ CADASTRE_EXPORT sighandler_t sigset(int signal, sighandler_t handler) {
 }
 
 CADASTRE_EXPORT int sigignore(int signal) {
-  auto* real = Real<int(int)>("sigignore", &real_sigignore);
+  auto* real = NextFunction<int(int)>(&real_sigignore, "sigignore");
   return IsGuarded(signal) ? Change(real(signal)) : real(signal);
 }
 
 CADASTRE_EXPORT int siginterrupt(int signal, int interrupts) {
-  auto* real = Real<int(int, int)>("siginterrupt", &real_siginterrupt);
+  auto* real = NextFunction<int(int, int)>(&real_siginterrupt, "siginterrupt");
   return IsGuarded(signal) ? Change(real(signal, interrupts)) : real(signal, interrupts);
 }

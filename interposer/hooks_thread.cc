@@ -24,7 +24,7 @@ namespace cadastre {
 namespace {
 
 using ThreadFunction = void* (*)(void*);
-using CreateFunction = int (*)(pthread_t*, const pthread_attr_t*, ThreadFunction, void*);
+using CreateFunction = int(pthread_t*, const pthread_attr_t*, ThreadFunction, void*);
 
 struct ThreadStart {
   uint32_t taken;
@@ -89,17 +89,6 @@ void* RunThread(void* argument) {
   return function(function_argument);
 }
 
-// The definition behind ours, looked up once.
-template <typename Function>
-Function Next(void** slot, const char* name) {
-  void* function = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-  if (function == nullptr) {
-    function = FindNextFunction(name);
-    __atomic_store_n(slot, function, __ATOMIC_RELEASE);
-  }
-  return reinterpret_cast<Function>(function);
-}
-
 void* real_key_create;
 void* real_set_name;
 constexpr int kNotThere = 38;  // ENOSYS
@@ -109,7 +98,7 @@ constexpr int kNotThere = 38;  // ENOSYS
 
 CADASTRE_EXPORT int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   using namespace cadastre;
-  auto* real = Next<int (*)(pthread_key_t*, void (*)(void*))>(&real_key_create, "pthread_key_create");
+  auto* real = NextFunction<int(pthread_key_t*, void (*)(void*))>(&real_key_create, "pthread_key_create");
   if (real == nullptr) return kNotThere;
   const int error = real(key, destructor);
   const SessionState state = SessionCurrentState();
@@ -122,7 +111,7 @@ CADASTRE_EXPORT int pthread_key_create(pthread_key_t* key, void (*destructor)(vo
 
 CADASTRE_EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   using namespace cadastre;
-  auto* real = Next<int (*)(pthread_t, const char*)>(&real_set_name, "pthread_setname_np");
+  auto* real = NextFunction<int(pthread_t, const char*)>(&real_set_name, "pthread_setname_np");
   if (real == nullptr) return kNotThere;
   const int error = real(thread, name);
   ThreadState* state = CurrentThreadState();
@@ -148,7 +137,7 @@ CADASTRE_HIDDEN int cadastre_pthread_create_seen(pthread_t* thread, const pthrea
                                                  void* (*function)(void*), void* argument,
                                                  cadastre::EntryRegisters registers) {
   using namespace cadastre;
-  auto* real = Next<CreateFunction>(&real_create, "pthread_create");
+  auto* real = NextFunction<CreateFunction>(&real_create, "pthread_create");
   if (real == nullptr) return kNotThere;
   const SessionState state = SessionCurrentState();
   ThreadStart* start = state == SessionState::kOff || state == SessionState::kNew ? nullptr : TakeStart();
