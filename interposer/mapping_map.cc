@@ -98,12 +98,9 @@ void Unlink(uint32_t index, const Path path) {
   Free(index);
 }
 
-// A range that covers `address` ends there and another begins. Where there is no room for that one it is forgotten.
-void SplitAt(uint64_t address) {
-  Path path;
-  FindPath(address, path);
-  const uint32_t left = path[0];
-  if (left == 0 || nodes[left].range.end <= address) return;
+// The range `left`, which covers `address`, ends there and another begins, to whose place `path` leads. Where there is
+// no room for that one it is forgotten.
+void Split(uint32_t left, uint64_t address, const Path path) {
   const uint32_t right = NewNode();
   if (right != 0) {
     nodes[right].range = nodes[left].range;
@@ -112,8 +109,26 @@ void SplitAt(uint64_t address) {
   }
   nodes[left].range.end = address;
   Publish(left);
-  if (right == 0) return;
-  Link(right, path);
+  if (right != 0) Link(right, path);
+}
+
+// From the place before `node` to the one behind it.
+void StepOver(uint32_t node, Path path) {
+  for (int level = 0; level < nodes[node].height; level++) path[level] = node;
+}
+
+// Splits what reaches over the ends, and visits what lies within, from the lowest on.
+template <typename Visit>
+void VisitWithin(uint64_t start, uint64_t end, Visit visit) {
+  Path path;
+  FindPath(start, path);
+  if (start >= end) return;
+  if (path[0] != 0 && nodes[path[0]].range.end > start) Split(path[0], start, path);
+  for (uint32_t at = nodes[path[0]].next[0]; at != 0 && nodes[at].range.start < end; at = nodes[at].next[0]) {
+    StepOver(at, path);
+    if (nodes[at].range.end > end) Split(at, end, path);
+    visit(at);
+  }
 }
 
 bool SaysTheSame(const Node& a, const Node& b) {
@@ -135,6 +150,35 @@ void JoinAt(uint64_t address) {
   Publish(left);
 }
 
+// Nothing is left between `start` and `end`; `path` leads to start.
+void Clear(uint64_t start, uint64_t end, Path path) {
+  FindPath(start, path);
+  if (start >= end) return;
+  const uint32_t left = path[0];
+  if (left != 0 && nodes[left].range.end > start) {
+    // If it covers the end too, its rest stays; the path leads there as well, for nothing lies between.
+    if (nodes[left].range.end > end) Split(left, end, path);
+    nodes[left].range.end = start;
+    Publish(left);
+  }
+  uint32_t at = nodes[left].next[0];
+  for (; at != 0 && nodes[at].range.end <= end; at = nodes[left].next[0]) Unlink(at, path);
+  if (at == 0 || nodes[at].range.start >= end) return;
+  nodes[at].range.start = end;
+  Publish(at);
+}
+
+// Would MappingProtect change anything?
+bool HasOtherProtection(uint64_t start, uint64_t end, uint32_t protection) {
+  Path path;
+  FindPath(start + 1, path);
+  uint32_t at = path[0] != 0 && nodes[path[0]].range.end > start ? path[0] : nodes[path[0]].next[0];
+  for (; at != 0 && nodes[at].range.start < end; at = nodes[at].next[0]) {
+    if (((nodes[at].range.flags ^ protection) & format::kMappingProtection) != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool MappingMapInit(uint32_t count) {
@@ -144,65 +188,77 @@ bool MappingMapInit(uint32_t count) {
 }
 
 void MappingInsert(const MappingRange& range) {
-  MappingRemove(range.start, range.end);
+  Path path;
+  Clear(range.start, range.end, path);
+  Node now = {};
+  now.range = range;
+  const uint32_t left = path[0], right = nodes[left].next[0];
+  const bool joins_left = left != 0 && nodes[left].range.end == range.start && SaysTheSame(nodes[left], now);
+  const bool joins_right = right != 0 && nodes[right].range.start == range.end && SaysTheSame(nodes[right], now);
+  if (joins_left) {
+    nodes[left].range.end = joins_right ? nodes[right].range.end : range.end;
+    if (joins_right) Unlink(right, path);
+    return Publish(left);
+  }
+  if (joins_right) {
+    nodes[right].range.start = range.start;
+    nodes[right].range.time_ns = range.time_ns;
+    return Publish(right);
+  }
   const uint32_t index = NewNode();
   if (index == 0) return;
   nodes[index].range = range;
   nodes[index].mark = 0;
-  Path path;
-  FindPath(range.start, path);
   Link(index, path);
-  JoinAt(range.end);
-  JoinAt(range.start);
 }
 
 void MappingRemove(uint64_t start, uint64_t end) {
   Path path;
-  FindPath(end, path);
-  // The usual case, nothing there: no split.
-  if (path[0] == 0 || nodes[path[0]].range.end <= start) return;
-  SplitAt(start);
-  SplitAt(end);
-  FindPath(start, path);
-  for (uint32_t at = nodes[path[0]].next[0]; at != 0 && nodes[at].range.start < end; at = nodes[path[0]].next[0])
-    Unlink(at, path);
+  Clear(start, end, path);
 }
 
 void MappingMark(uint64_t start, uint64_t end, uint64_t mark) {
-  SplitAt(start);
-  SplitAt(end);
-  Path path;
-  FindPath(start, path);
-  for (uint32_t at = nodes[path[0]].next[0]; at != 0 && nodes[at].range.start < end; at = nodes[at].next[0])
-    nodes[at].mark = mark;
+  VisitWithin(start, end, [mark](uint32_t at) { nodes[at].mark = mark; });
 }
 
 bool MappingTakeMarked(uint64_t start, uint64_t end, uint64_t mark, MappingRange* taken) {
   Path path;
   FindPath(start, path);
   for (uint32_t at = nodes[path[0]].next[0]; at != 0 && nodes[at].range.start < end; at = nodes[at].next[0]) {
-    if (nodes[at].mark != mark) continue;
-    *taken = nodes[at].range;
-    FindPath(taken->start, path);
-    Unlink(at, path);
-    return true;
+    if (nodes[at].mark == mark) {
+      *taken = nodes[at].range;
+      Unlink(at, path);
+      return true;
+    }
+    StepOver(at, path);
   }
   return false;
 }
 
-void MappingProtect(uint64_t start, uint64_t end, uint32_t protection) {
-  if (start >= end) return;
-  SplitAt(start);
-  SplitAt(end);
+void MappingRemoveMarked(uint64_t start, uint64_t end, uint64_t mark) {
   Path path;
   FindPath(start, path);
-  for (uint32_t at = nodes[path[0]].next[0]; at != 0 && nodes[at].range.start < end; at = nodes[at].next[0]) {
+  uint32_t next;
+  for (uint32_t at = nodes[path[0]].next[0]; at != 0 && nodes[at].range.start < end; at = next) {
+    next = nodes[at].next[0];
+    if (nodes[at].mark == mark) {
+      Unlink(at, path);
+    } else {
+      StepOver(at, path);
+    }
+  }
+}
+
+void MappingProtect(uint64_t start, uint64_t end, uint32_t protection) {
+  if (start >= end || !HasOtherProtection(start, end, protection)) return;
+  VisitWithin(start, end, [protection](uint32_t at) {
     MappingRange* range = &nodes[at].range;
     const uint32_t flags = (range->flags & ~format::kMappingProtection) | (protection & format::kMappingProtection);
-    if (flags == range->flags) continue;
+    if (flags == range->flags) return;
     range->flags = flags;
     Publish(at);
-  }
+  });
+  Path path;
   // From the end on: joining moves no boundary that is still to be looked at.
   JoinAt(end);
   for (uint64_t at = start;;) {

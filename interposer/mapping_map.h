@@ -35,6 +35,8 @@ void MappingRemove(uint64_t start, uint64_t end);
 void MappingMark(uint64_t start, uint64_t end, uint64_t mark);
 // Takes out the lowest range in [start, end) that has the mark. False: there is none.
 bool MappingTakeMarked(uint64_t start, uint64_t end, uint64_t mark, MappingRange* taken);
+// Takes out all of them.
+void MappingRemoveMarked(uint64_t start, uint64_t end, uint64_t mark);
 
 // Changes the protection bits of what lies in [start, end).
 void MappingProtect(uint64_t start, uint64_t end, uint32_t protection);

@@ -167,9 +167,7 @@ void CarryOut(const Event& event) {
       }
       return;
     case EventKind::kGone:
-      while (MappingTakeMarked(event.move.start, event.move.end, event.move.mark, &piece)) {
-      }
-      return;
+      return MappingRemoveMarked(event.move.start, event.move.end, event.move.mark);
     case EventKind::kUnmark:
       while (MappingTakeMarked(event.move.start, event.move.end, event.move.mark, &piece)) PutBack(piece);
       return;

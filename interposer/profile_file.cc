@@ -2,18 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
-#include <initializer_list>
-
-#include "interposer/decimal.h"
 #include "interposer/private_memory.h"
-#include "interposer/process_facts.h"
+#include "interposer/profile_name.h"
 #include "interposer/raw_syscall.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -63,6 +59,21 @@ long PopulateBytes(uint64_t begin, uint64_t bytes) {
   return result;
 }
 
+// A disk's file system reads around the page that is touched first. Of a hole it reads zeroes: at a read-ahead of 8 MiB
+// half a millisecond for each of the pages that a process begins with, here and there in the file. Later, where regions
+// grow without gaps, the same makes a page three times as cheap, for the kernel then takes large folios.
+constexpr uint64_t kReadingPaysAfter = 256;  // chunks
+uint64_t chunks_made;
+
+void AdviseReading(int advice) {
+  RawSyscall(SYS_madvise, reinterpret_cast<long>(base), static_cast<long>(mapped_bytes), advice);
+}
+
+void NoteMade(uint64_t count) {
+  const uint64_t before = __atomic_fetch_add(&chunks_made, count, __ATOMIC_RELAXED);
+  if (before < kReadingPaysAfter && before + count >= kReadingPaysAfter) AdviseReading(MADV_NORMAL);
+}
+
 // How many chunks before this one are present, up to the most that are asked for at once.
 uint64_t PresentBefore(uint64_t chunk) {
   uint64_t present = 0;
@@ -83,6 +94,7 @@ bool Populate(uint64_t chunk) {
   }
   for (uint64_t i = chunk; i <= (begin + bytes - 1) / kChunkBytes; i++)
     __atomic_store_n(&chunks[i], result == 0 ? kChunkPresent : kChunkFull, __ATOMIC_RELEASE);
+  if (result == 0) NoteMade(bytes / kChunkBytes);
   return result == 0;
 }
 
@@ -139,64 +151,6 @@ void FillView(Header* header) {
   __atomic_store_n(&g_profile.header, header, __ATOMIC_RELEASE);
 }
 
-// "DIR/NAME.cad", or "DIR/NAME-2.cad" and so on.
-bool MakePath(const ProfileSpec& spec, uint32_t number, char* out, size_t capacity) {
-  size_t directory = strlen(spec.directory), name = strlen(spec.name);
-  if (directory + name + 20 > capacity) return false;
-  memcpy(out, spec.directory, directory);
-  out[directory++] = '/';
-  memcpy(out + directory, spec.name, name + 1);
-  if (number <= 1) return true;
-  size_t stem = name > 4 && memcmp(spec.name + name - 4, ".cad", 4) == 0 ? name - 4 : name;
-  char* tail = out + directory + stem;
-  const Decimal digits(number);
-  *tail++ = '-';
-  memcpy(tail, digits.text(), digits.length());
-  memcpy(tail + digits.length(), ".cad", 5);
-  return true;
-}
-
-bool IsTaken(const char* path) {
-  struct stat existing {};
-  return RawSyscall(SYS_newfstatat, AT_FDCWD, reinterpret_cast<long>(path), reinterpret_cast<long>(&existing),
-                    AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-// Below it every number is tried, so that names have no gaps; beyond, a directory of ten thousand profiles of one name
-// (a fixed `out` and short-lived children) must not cost each new one as many system calls.
-constexpr uint32_t kNumbersTriedInTurn = 16, kLargestNumber = 1u << 20;
-
-// The number after the largest that is taken, if none is missing; else one that is free.
-uint32_t FreeNumberAfter(const ProfileSpec& spec, uint32_t taken, char* path, size_t capacity) {
-  uint32_t free = taken;
-  do {
-    taken = free;
-    free *= 2;
-    MakePath(spec, free, path, capacity);
-  } while (free < kLargestNumber && IsTaken(path));
-  while (free - taken > 1) {
-    const uint32_t middle = taken + (free - taken) / 2;
-    MakePath(spec, middle, path, capacity);
-    (IsTaken(path) ? taken : free) = middle;
-  }
-  return free;
-}
-
-// Creates the file under the first name that nobody has. Its descriptor, or the kernel's error.
-long CreateFile(const ProfileSpec& spec, char* path, size_t capacity) {
-  // Others may take the names that were free: a storm of children that all begin now.
-  constexpr uint32_t kAttempts = 1000;
-  uint32_t number = 0;
-  for (uint32_t attempt = 0; attempt < kAttempts; attempt++) {
-    number = number == kNumbersTriedInTurn ? FreeNumberAfter(spec, number, path, capacity) : number + 1;
-    MakePath(spec, number, path, capacity);
-    const long opened = RawSyscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
-                                   O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, spec.mode);
-    if (opened != -EEXIST) return opened;
-  }
-  return -EEXIST;
-}
-
 uint64_t Limit(int which) {
   rlimit limit{};
   if (RawSyscall(SYS_prlimit64, 0, which, 0, reinterpret_cast<long>(&limit)) != 0) return ~0ull;
@@ -223,6 +177,7 @@ ProfileError MapFile(int fd, uint64_t bytes, bool exact) {
   chunks = ReserveMemory<uint8_t>(RoundUp(chunk_count, format::kPageBytes));
   if (chunks == nullptr) return {"no memory for the profile", ENOMEM};
   RawSyscall(SYS_madvise, reinterpret_cast<long>(base), static_cast<long>(bytes), MADV_DONTDUMP);
+  AdviseReading(MADV_RANDOM);
   result = RawSyscall(SYS_madvise, reinterpret_cast<long>(base), format::kPageBytes, MADV_POPULATE_WRITE);
   if (result == -EINVAL || result == -ENOSYS) {
     if (bytes > kOldKernelFileBytes) {
@@ -276,8 +231,8 @@ ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_
   if (limit < kSmallestFileBytes) return {"file size limit (ulimit -f) leaves no room for the profile", EFBIG};
   if (bytes < kSmallestFileBytes) return {"no space for the profile", ENOSPC};
 
-  if (!MakePath(spec, 0, path_out, path_bytes)) return {"path of the profile is too long", ENAMETOOLONG};
-  const long opened = CreateFile(spec, path_out, path_bytes);
+  const long opened = CreateProfileFile(spec, path_out, path_bytes);
+  if (opened == -ENAMETOOLONG) return {"path of the profile is too long", ENAMETOOLONG};
   if (opened < 0) return {"cannot create the profile", static_cast<int>(-opened)};
   const int fd = static_cast<int>(opened);
   ProfileError error = MapFile(fd, bytes, spec.exact);
@@ -303,27 +258,6 @@ void ProfileDiscard(const char* path) {
   base = nullptr;
   g_profile = {};
   RawSyscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path), 0);
-}
-
-void ProfileLeaveReason(const char* directory, uint32_t pid, const ProfileError& error) {
-  static char path[PATH_MAX];
-  static char text[256];
-  constexpr char kStem[] = "/cadastre-";
-  const size_t length = strlen(directory);
-  if (length + 40 > sizeof(path)) return;
-  memcpy(path, directory, length);
-  const Decimal digits(pid);
-  char* tail = path + length;
-  memcpy(tail, kStem, sizeof(kStem) - 1);
-  tail += sizeof(kStem) - 1;
-  memcpy(tail, digits.text(), digits.length());
-  memcpy(tail + digits.length(), ".why", 5);
-  size_t used = 0;
-  for (const char* part : {error.what, ": ", ErrorText(error.error)}) {
-    for (; *part != '\0' && used + 1 < sizeof(text); part++) text[used++] = *part;
-  }
-  text[used] = '\0';
-  RawSyscall(SYS_symlinkat, reinterpret_cast<long>(text), AT_FDCWD, reinterpret_cast<long>(path));
 }
 
 void ProfilePublish() {

@@ -62,11 +62,6 @@ ProfileError ProfileCreate(const ProfileSpec& spec, char* path_out, size_t path_
 // Takes back what ProfileCreate has made, before it was published.
 void ProfileDiscard(const char* path);
 
-// No profile could be made: leaves the reason where it would be, for whoever has started the process (`cadastre run`,
-// `doctor`). As the target of a symbolic link "cadastre-PID.why": it needs no file size, no address space and no disk
-// block, and one of these is what is missing.
-void ProfileLeaveReason(const char* directory, uint32_t pid, const ProfileError& error);
-
 // From here on hooks write into it: call once everything else in the header is filled.
 void ProfilePublish();
 

@@ -22,6 +22,7 @@
 #include "interposer/private_memory.h"
 #include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
+#include "interposer/profile_name.h"
 #include "interposer/profile_retention.h"
 #include "interposer/raw_syscall.h"
 #include "interposer/real_allocator.h"

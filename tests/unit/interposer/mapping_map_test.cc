@@ -56,7 +56,7 @@ TEST_CASE("The map agrees with an array of pages over many random calls") {
     const uint64_t count = std::min<uint64_t>(kPages - first, 1 + random() % (random() % 6 == 0 ? kPages : 12));
     const uint64_t start = kBase + first * kPage, end = start + count * kPage;
     const uint32_t site = 1 + random() % 3, protection = random() % 4;
-    switch (random() % 3) {
+    switch (random() % 5) {
       case 0:
         MappingInsert({start, end, 1, site, 0, format::kMappingShared | protection});
         for (uint64_t p = first; p < first + count; p++) model[p] = Page{site, format::kMappingShared | protection};
@@ -83,6 +83,17 @@ TEST_CASE("The map agrees with an array of pages over many random calls") {
         }
         break;
       }
+      case 2:
+        MappingRemove(start, end);
+        for (uint64_t p = first; p < first + count; p++) model[p].reset();
+        break;
+      case 3:
+        MappingMark(start, end, 6);
+        MappingInsert({start, start + kPage, 1, site, 0, format::kMappingShared | protection});
+        MappingRemoveMarked(start, end, 6);
+        for (uint64_t p = first; p < first + count; p++) model[p].reset();
+        model[first] = Page{site, format::kMappingShared | protection};
+        break;
       default:
         MappingProtect(start, end, protection);
         for (uint64_t p = first; p < first + count; p++) {

@@ -1,6 +1,6 @@
 # Tests of the recorder's parts (sampler, options, tables, buffers); no hook and no stack capture in them.
 set(recorder_sources)
-foreach(name bootstrap_arena elf_lookup live_table live_thinning mapping_map options process_facts profile_file sampler site_table thread_buffer thread_state thread_table)
+foreach(name bootstrap_arena elf_lookup live_table live_thinning mapping_map options process_facts profile_file profile_name sampler site_table thread_buffer thread_state thread_table)
   list(APPEND recorder_sources ${CMAKE_SOURCE_DIR}/interposer/${name}.cc)
 endforeach()
 add_library(cadastre_recorder_parts STATIC ${recorder_sources})
