@@ -220,8 +220,10 @@ class JavaTest(LedgerCase):
 
     def runs(self):
         levels, collectors = ("off", "summary", "detail"), ("Serial", "G1", "Z")
-        for home in programs.jdk_homes():
+        for number, home in enumerate(programs.jdk_homes()):
             for i, collector in enumerate(collectors):
+                if not ARGUMENTS.all and not target.is_todays(number + i, len(collectors)):
+                    continue
                 for level in levels if ARGUMENTS.all else (levels[i],):
                     yield home, collector, level
 

@@ -103,13 +103,16 @@ def main():
     if not homes:
         print("skipped: no JDK found")
         sys.exit(target.SKIP)
-    problems, ran = [], 0
+    problems, ran, seen = [], 0, 0
     out = target.scratch_directory("names")
     try:
         for home in homes:
             for collector in EVERY:
                 for form, (options, collectors) in FORMS.items():
                     if not args.all and collector not in collectors:
+                        continue
+                    seen += 1
+                    if not args.all and not target.is_todays(seen, 2):
                         continue
                     flags = [f"-XX:+Use{collector}GC", *options]
                     # A flag that this JDK lacks, or that does not go with the collector.

@@ -130,7 +130,7 @@ def main():
     for name in ("library", "cadastre", "stress"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--java", action="append", help="homes of JDKs (default: those found)")
-    parser.add_argument("--minutes", type=float, default=0.5, help="for each JDK")
+    parser.add_argument("--minutes", type=float, default=0.3, help="for each JDK")
     parser.add_argument("--seconds", type=float, default=4, help="for each run")
     args = parser.parse_args()
     homes = args.java or programs.jdk_homes()
