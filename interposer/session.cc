@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "interposer/bus_guard.h"
 #include "interposer/complaints.h"
@@ -19,6 +18,7 @@
 #include "interposer/mapping_map.h"
 #include "interposer/mapping_queue.h"
 #include "interposer/optional_entries.h"
+#include "interposer/output_place.h"
 #include "interposer/private_memory.h"
 #include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
@@ -59,7 +59,7 @@ constexpr uint64_t kPassUnderWay = ~0ull;
 constexpr uint64_t kLargestInterval = 1ull << 50;
 uint32_t own_pid;
 char profile_path[PATH_MAX];
-char live_directory[PATH_MAX], live_name[256];  // as chosen at the first due sample
+OutputPlace place;  // as chosen at the first due sample
 ProcessFacts facts;
 
 // Fork wipes this page in the child, also where no atfork handler runs.
@@ -112,44 +112,6 @@ void SeedRandom() {
   unsigned long random = getauxval(AT_RANDOM);
   if (random != 0) memcpy(words, reinterpret_cast<const void*>(random), sizeof(words));
   random_base = options.seed != 0 ? options.seed * 0x9e3779b97f4a7c15ull : words[0] ^ (words[1] << 1);
-}
-
-// The default directory of live files, and its fallback.
-bool IsWritable(const char* directory) {
-  return RawSyscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(directory), W_OK | X_OK) == 0;
-}
-const char* DefaultDirectory() {
-  if (IsWritable("/dev/shm")) return "/dev/shm";
-  const char* runtime = facts.environment("XDG_RUNTIME_DIR");
-  return runtime != nullptr && runtime[0] == '/' ? runtime : "/dev/shm";
-}
-
-// Directory and name of the live file, by out=. False: too long, or a link where a directory of ours should be.
-bool ChoosePlace() {
-  static char text[PATH_MAX];
-  OutputNames names = {facts.exe[0] != '\0' ? facts.exe_name() : "unknown", facts.host, own_pid,
-                       facts.start_realtime_ns / 1000000000ull};
-  const char* wanted = options.out[0] != '\0' ? options.out : DefaultDirectory();
-  const char* first = nullptr;
-  if (!ExpandOutput(wanted, names, text, sizeof(text), &first)) return false;
-  SplitOutput(text, live_directory, sizeof(live_directory), live_name, sizeof(live_name));
-  if (live_name[0] == '\0') MakeProfileName(facts, own_pid, live_name, sizeof(live_name));
-  // A directory that is named by a pattern cannot be there yet.
-  const size_t length = strlen(live_directory);
-  for (size_t i = first != nullptr ? static_cast<size_t>(first - text) : length + 1; i <= length; i++) {
-    if (live_directory[i] != '/' && live_directory[i] != '\0') continue;
-    const char kept = live_directory[i];
-    live_directory[i] = '\0';
-    RawSyscall(SYS_mkdirat, AT_FDCWD, reinterpret_cast<long>(live_directory), 0700);
-    // What is there already may be somebody's link to another place.
-    struct stat status {};
-    const bool is_directory = RawSyscall(SYS_newfstatat, AT_FDCWD, reinterpret_cast<long>(live_directory),
-                                         reinterpret_cast<long>(&status), AT_SYMLINK_NOFOLLOW) == 0 &&
-                              S_ISDIR(status.st_mode);
-    live_directory[i] = kept;
-    if (!is_directory) return false;
-  }
-  return true;
 }
 
 uint32_t AddText(const char* text) { return ProfileAddString(text, strlen(text)); }
@@ -252,17 +214,17 @@ void SessionPrepare() {
 
 bool SessionOpen() {
   if (!Advance(SessionState::kArmed, SessionState::kOpening)) return SessionIsRecording();
-  if (!ChoosePlace()) {
+  if (!ChooseOutputPlace(options, facts, own_pid, &place)) {
     SetState(SessionState::kOff);
     return false;
   }
   const bool exact = options.interval_bytes <= 1;
-  RemoveOldProfiles(live_directory, facts, options.keep);
+  RemoveOldProfiles(place.directory, facts, options.keep);
   // Of private tables there is three quarters of the profile, and seven times as much where stacks are remembered: a
   // twentieth of the limit, and a tenth.
   const uint64_t data_share = SessionSamplesAreFrequent() ? 64 : 16;
-  ProfileSpec spec = {live_directory,
-                      live_name,
+  ProfileSpec spec = {place.directory,
+                      place.name,
                       options.mode,
                       options.memory_bytes,
                       exact ? kDefaultExactMemoryBytes : kDefaultMemoryBytes,
@@ -275,7 +237,7 @@ bool SessionOpen() {
   }
   if (error.what != nullptr) {
     // Nothing on stderr: that is the program's. `cadastre run` says it at the end, `cadastre doctor` when asked.
-    if (options.for_pid == own_pid) ProfileLeaveReason(live_directory, own_pid, error);
+    if (options.for_pid == own_pid) ProfileLeaveReason(place.directory, own_pid, error);
     SetState(SessionState::kOff);
     return false;
   }
@@ -399,7 +361,7 @@ void NoteCleanExit() {
   if (too_short || (options.keep == 0 && !is_awaited))
     RawSyscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(profile_path), 0);
   if (!too_short && !is_awaited && options.keep != kKeepAll && options.keep != 0)
-    RemoveOldProfiles(live_directory, facts, options.keep - 1);  // this one is the last of them
+    RemoveOldProfiles(place.directory, facts, options.keep - 1);  // this one is the last of them
 }
 
 void NoteQuickExit(void*) { SessionNoteEnd(); }
