@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "interposer/elf_lookup.h"
+#include "interposer/library_image.h"
 #include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
@@ -15,9 +16,7 @@
 namespace cadastre {
 namespace {
 
-constexpr uint64_t kPageMask = format::kPageBytes - 1;
 constexpr uint32_t kPathBytes = 512 << 10;  // 4,096 libraries of 128 bytes; untouched pages cost nothing
-constexpr uint32_t kBuildIdBytes = sizeof(format::LibraryRecord::build_id);
 
 // glibc's struct dl_find_object (bits/dl_find_object.h, 2.35), written down so that we build against older headers too.
 struct LoadedObject {
@@ -31,15 +30,11 @@ struct LoadedObject {
 using FindObjectFunction = int (*)(void*, LoadedObject*);
 
 // Everything known about one library. Written once by the thread that claimed the slot, before `end` is published.
-struct Library {
-  LibraryEntry entry;
+struct Library : LibraryImage {
   const char* path;
   uint32_t path_length;
-  uint32_t build_id_length;
-  uint8_t build_id[kBuildIdBytes];
-  const uint8_t* build_id_at;  // in the library's memory
-  const link_map* map;         // compared, never followed
-  uint64_t loaded_ns;          // CLOCK_MONOTONIC
+  const link_map* map;  // compared, never followed
+  uint64_t loaded_ns;   // CLOCK_MONOTONIC
 };
 
 // The index is the place in these arrays; 0 is not used. g_start claims a slot (0 = free), g_end publishes it (0 =
@@ -74,64 +69,10 @@ const char* KeepPath(const char* path, uint32_t length) {
   return g_path_bytes + at;
 }
 
-// The build id is a note of type NT_GNU_BUILD_ID by "GNU".
-void ReadBuildId(uint64_t note, uint64_t bytes, Library* library) {
-  while (bytes >= sizeof(ElfW(Nhdr))) {
-    auto* header = reinterpret_cast<const ElfW(Nhdr)*>(note);
-    uint64_t name_bytes = (static_cast<uint64_t>(header->n_namesz) + 3) & ~3ull;
-    uint64_t body_bytes = (static_cast<uint64_t>(header->n_descsz) + 3) & ~3ull;
-    uint64_t total = sizeof(*header) + name_bytes + body_bytes;
-    if (total > bytes) return;
-    if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 && memcmp(header + 1, "GNU", 4) == 0) {
-      uint32_t length = header->n_descsz < kBuildIdBytes ? header->n_descsz : kBuildIdBytes;
-      library->build_id_at = reinterpret_cast<const uint8_t*>(header + 1) + name_bytes;
-      memcpy(library->build_id, library->build_id_at, length);
-      library->build_id_length = length;
-      return;
-    }
-    note += total;
-    bytes -= total;
-  }
-}
-
-// Fills range, tables and build id from program headers in memory.
-void ReadProgramHeaders(uint64_t bias, const ElfW(Phdr) * headers, uint32_t count, Library* library) {
-  LibraryEntry& entry = library->entry;
-  entry.bias = bias;
-  entry.start = ~0ull;
-  entry.end = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    if (headers[i].p_type != PT_LOAD || headers[i].p_memsz == 0) continue;
-    uint64_t start = (bias + headers[i].p_vaddr) & ~kPageMask;
-    uint64_t end = (bias + headers[i].p_vaddr + headers[i].p_memsz + kPageMask) & ~kPageMask;
-    if (start < entry.start) entry.start = start;
-    if (end > entry.end) entry.end = end;
-  }
-  for (uint32_t i = 0; i < count; i++) {
-    uint64_t address = bias + headers[i].p_vaddr;
-    bool inside = address >= entry.start && headers[i].p_memsz <= entry.end - entry.start &&
-                  address <= entry.end - headers[i].p_memsz;
-    if (!inside) continue;
-    if (headers[i].p_type == PT_NOTE && library->build_id_length == 0)
-      ReadBuildId(address, headers[i].p_memsz, library);
-    if (headers[i].p_type == PT_GNU_EH_FRAME) {
-      entry.eh_frame_hdr = reinterpret_cast<const uint8_t*>(address);
-      entry.eh_frame_hdr_bytes = headers[i].p_memsz;
-    }
-  }
-  // Only the file's own bytes of a readable segment: past them a page may be missing.
-  for (uint32_t i = 0; i < count && entry.eh_frame_hdr != nullptr; i++) {
-    uint64_t start = bias + headers[i].p_vaddr, hdr = reinterpret_cast<uint64_t>(entry.eh_frame_hdr);
-    if (headers[i].p_type != PT_LOAD || (headers[i].p_flags & PF_R) == 0) continue;
-    if (hdr >= start && hdr < start + headers[i].p_filesz) {
-      entry.tables_start = start;
-      entry.tables_end = start + headers[i].p_filesz;
-    }
-  }
-  if (entry.tables_end == 0) entry.eh_frame_hdr = nullptr;
+void AddFlags(LibraryEntry* entry) {
   auto self = reinterpret_cast<uint64_t>(&g_libraries);
-  if (self >= entry.start && self < entry.end) entry.flags |= format::kLibraryIsCadastre;
-  if (g_vdso_start != 0 && entry.start == g_vdso_start) entry.flags |= format::kLibraryIsVdso;
+  if (self >= entry->start && self < entry->end) entry->flags |= format::kLibraryIsCadastre;
+  if (g_vdso_start != 0 && entry->start == g_vdso_start) entry->flags |= format::kLibraryIsVdso;
 }
 
 bool AskLoader(uint64_t pc, LoadedObject* object) {
@@ -159,6 +100,7 @@ bool ReadLoadedObject(const LoadedObject& object, Library* library) {
   if (elf != nullptr) {
     auto* headers = reinterpret_cast<const ElfW(Phdr)*>(reinterpret_cast<const char*>(elf) + elf->e_phoff);
     ReadProgramHeaders(object.map->l_addr, headers, elf->e_phnum, library);
+    AddFlags(&library->entry);
   } else {  // its range and name all the same
     library->entry.bias = object.map->l_addr;
     library->entry.start = reinterpret_cast<uint64_t>(object.map_start);
@@ -289,6 +231,7 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
   auto* visitor = static_cast<Visitor*>(data);
   Library library = {};
   ReadProgramHeaders(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, &library);
+  AddFlags(&library.entry);
   if (library.entry.end == 0) return 0;
   LoadedObject object;
   if (AskLoader(library.entry.start, &object)) library.map = object.map;

@@ -18,6 +18,7 @@ set(CADASTRE_STACK_SOURCES
   ${CMAKE_SOURCE_DIR}/interposer/jvm/thread_names.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/vm_flags.cc
   ${CMAKE_SOURCE_DIR}/interposer/jvm/vm_structs.cc
+  ${CMAKE_SOURCE_DIR}/interposer/library_image.cc
   ${CMAKE_SOURCE_DIR}/interposer/library_map.cc
   ${CMAKE_SOURCE_DIR}/interposer/rule_cache.cc
   ${CMAKE_SOURCE_DIR}/interposer/stack_capture.cc
