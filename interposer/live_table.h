@@ -1,19 +1,7 @@
 // The live table: which sampled blocks are not freed yet.
 //
-// A sample lives in a slot of the profile (format::LiveRecord), where readers see it; a private index finds the slot of
-// an address. Nothing is ever read back from the file to find the way.
-//
-// Index: levels of which each is four times as large as the one before, each an array of 64-byte buckets with 5 entries
-// {address, slot}; a new entry goes into the largest level in use, near its home bucket, and once that is half full the
-// next one is opened. So 1,000 live samples need less than 100 KiB, and growing never moves or locks anything. A bucket
-// counts the entries that had to pass it (as F14 does): a search ends at the first bucket that nobody passed. Inserting
-// counts up before placing, removing counts down after, and only the thread that owns a block searches for its address,
-// so no entry can be missed.
-//
-//   level 1   [b0]...............[b255]   home = place of the address, then up to kProbes buckets further on
-//   level 0   [b0][b1]...[b63]            has what found no room there, and what was put in before there was a level 1
-//
-// A second filter, of one byte a place, stands before all of it: a search in vain mostly ends there.
+// A sample lives in a slot of the profile (format::LiveRecord), where readers see it; a private index (live_index.h)
+// finds the slot of an address. Nothing is ever read back from the file to find the way.
 //
 // Thread- and signal-safety: lock-free; safe in a signal handler that interrupts any of these functions.
 #ifndef CADASTRE_INTERPOSER_LIVE_TABLE_H_
