@@ -185,6 +185,13 @@ void LiveIndexPrefetch(uint64_t address) {
   if (used > 0) __builtin_prefetch(BucketAt(used - 1, HomeOf(place), 0), 1);
 }
 
+bool LiveIndexPeek(uint64_t address, uint32_t* slot) {
+  const uint32_t* word = block_slots.Find(address);
+  if (word == nullptr) return false;
+  *slot = __atomic_load_n(word, __ATOMIC_RELAXED) - 1;
+  return *slot != kAnySlot;
+}
+
 bool LiveIndexInsert(uint64_t address, uint32_t slot) {
   if (uint32_t* word = block_slots.FindOrMake(address)) {
     __atomic_store_n(word, slot + 1, __ATOMIC_RELEASE);

@@ -28,6 +28,9 @@ bool LiveIndexInit(uint32_t slots, uint64_t interval_bytes);
 // Brings what the others will touch of this address on its way into the cache.
 void LiveIndexPrefetch(uint64_t address);
 
+// Where the address leads to, if that can be said without a search.
+bool LiveIndexPeek(uint64_t address, uint32_t* slot);
+
 // The address leads to the slot from now on; it must lead to none before. False: no room.
 bool LiveIndexInsert(uint64_t address, uint32_t slot);
 

@@ -23,6 +23,12 @@ Shard shards[kLiveShards];
 uint32_t* next_free;
 uint32_t fresh_slot;  // slots from here on were never used
 
+void PrefetchSlot(uint32_t slot) {
+  __builtin_prefetch(&next_free[slot], 1);
+  __builtin_prefetch(&g_profile.live[slot], 1);
+  __builtin_prefetch(reinterpret_cast<const char*>(&g_profile.live[slot + 1]) - 1, 1);  // it may lie in two lines
+}
+
 bool TakeFree(uint64_t* free_head, uint32_t* slot) {
   uint64_t head = __atomic_load_n(free_head, __ATOMIC_ACQUIRE);
   while ((head & 0xffffffff) != 0) {
@@ -31,16 +37,11 @@ bool TakeFree(uint64_t* free_head, uint32_t* slot) {
     uint64_t changed = ((head >> 32) + 1) << 32 | next;
     if (__atomic_compare_exchange_n(free_head, &head, changed, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       *slot = top;
+      if (next != 0) PrefetchSlot(static_cast<uint32_t>(next) - 1);  // for the next event
       return true;
     }
   }
   return false;
-}
-
-void PrefetchSlot(uint32_t slot) {
-  __builtin_prefetch(&next_free[slot], 1);
-  __builtin_prefetch(&g_profile.live[slot], 1);
-  __builtin_prefetch(reinterpret_cast<const char*>(&g_profile.live[slot + 1]) - 1, 1);  // it may lie in two lines
 }
 
 bool TakeSlot(uint32_t shard, uint32_t* slot) {
@@ -90,12 +91,15 @@ void WriteRecord(uint32_t slot, const LiveSampleData& sample) {
   __atomic_store_n(&record->state, generation | format::kReady, __ATOMIC_RELEASE);
 }
 
-void ReadRecord(uint32_t slot, LiveSampleData* out) {
-  const LiveRecord* record = &g_profile.live[slot];
-  *out = {Load(&record->address), Load(&record->size),   Load(&record->weight), Load(&record->time_ns),
-          Load(&record->site),    Load(&record->thread), Load(&record->context)};
-  // Others may write to the file: what it says is no index before it is looked at.
-  if (out->site >= g_profile.site_capacity) out->site = format::kSiteOverflow;
+// Others may write to the file: what it says is no index before it is looked at.
+uint32_t ReadSite(const LiveRecord& record) {
+  const uint32_t site = Load(&record.site);
+  return site < g_profile.site_capacity ? site : format::kSiteOverflow;
+}
+
+void ReadRecord(const LiveRecord& record, LiveSampleData* out) {
+  *out = {Load(&record.address), Load(&record.size),   Load(&record.weight), Load(&record.time_ns),
+          ReadSite(record),      Load(&record.thread), Load(&record.context)};
 }
 
 void EraseRecord(uint32_t slot) {
@@ -125,21 +129,36 @@ namespace {
 
 // The record is the caller's alone, but for a thread that is about to reweigh it: so the weight is taken, and what was
 // taken counts.
-void Release(uint32_t slot, uint32_t shard, LiveSampleData* removed) {
-  PrefetchSlot(slot);
-  ReadRecord(slot, removed);
+LiveShare Release(uint32_t slot, uint64_t address, uint32_t shard) {
+  LiveRecord* record = &g_profile.live[slot];
+  LiveShare share = {ReadSite(*record), 0};
   EraseRecord(slot);
-  removed->weight = __atomic_exchange_n(&g_profile.live[slot].weight, 0, __ATOMIC_ACQ_REL);
-  FilterRemove(removed->address);
+  share.weight = __atomic_exchange_n(&record->weight, 0, __ATOMIC_ACQ_REL);
+  FilterRemove(address);
   GiveSlot(shard, slot);
+  return share;
 }
 
 }  // namespace
 
+void LivePrefetchRecord(uint64_t address) {
+  uint32_t slot;
+  if (LiveIndexPeek(address, &slot)) return PrefetchSlot(slot);
+  LiveIndexPrefetch(address);
+}
+
+bool LiveRemove(uint64_t address, uint32_t shard, LiveShare* share) {
+  uint32_t slot;
+  if (!LiveIndexTake(address, kAnySlot, &slot)) return false;
+  *share = Release(slot, address, shard);
+  return true;
+}
+
 bool LiveRemove(uint64_t address, uint32_t shard, LiveSampleData* removed) {
   uint32_t slot;
   if (!LiveIndexTake(address, kAnySlot, &slot)) return false;
-  Release(slot, shard, removed);
+  ReadRecord(g_profile.live[slot], removed);
+  removed->weight = Release(slot, address, shard).weight;
   return true;
 }
 
@@ -153,7 +172,7 @@ bool LiveLook(uint32_t slot, LiveSlot* seen) {
   seen->slot = slot;
   seen->state = Load(&record->state);
   if ((seen->state & format::kStateMask) != format::kReady) return false;
-  ReadRecord(slot, &seen->sample);
+  ReadRecord(*record, &seen->sample);
   return Load(&record->state) == seen->state;  // the fields were read before, each with acquire
 }
 
@@ -170,12 +189,12 @@ bool LiveReweigh(const LiveSlot& seen, uint64_t weight) {
                                       __ATOMIC_RELAXED);
 }
 
-bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveSampleData* removed) {
+bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveShare* share) {
   uint32_t slot;
   // The entry is looked for with its slot, so what is taken is this record; or, once in a life of the universe, one
   // that came to the same address and slot since: forgotten in its place, and its like thinned as well.
   if (!LiveIndexTake(seen.sample.address, seen.slot, &slot)) return false;
-  Release(slot, shard, removed);
+  *share = Release(slot, seen.sample.address, shard);
   return true;
 }
 

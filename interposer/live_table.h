@@ -17,6 +17,12 @@ struct LiveSampleData {
   uint32_t context;  // string; format::LiveRecord::context
 };
 
+// What a sample gives to its site.
+struct LiveShare {
+  uint32_t site;
+  uint64_t weight;
+};
+
 // Reserves private address space for a table of `slots` live samples, one in about interval_bytes of live memory (more
 // are slower to look up). 1: every block is recorded, so that the filter that free asks would always say yes; it does,
 // and is not kept up to date. False: no memory.
@@ -31,11 +37,16 @@ inline constexpr uint32_t kLiveShards = 16;
 void LivePrefetch(uint64_t address);
 void LivePrefetchSlot(uint32_t shard);
 
+// Likewise for LiveRemove, the record too. The index is read.
+void LivePrefetchRecord(uint64_t address);
+
 // False: no slot or no index room left (the caller counts the loss). An old record at the same address (its free was
 // not seen) is replaced: *replaced is filled and true is in *had_old.
 bool LiveInsert(const LiveSampleData& sample, uint32_t shard, bool* had_old, LiveSampleData* replaced);
 
-// Takes the record of `address` out. False if there is none.
+// Takes the record of `address` out. False if there is none. Who wants its share alone does not touch the rest, which
+// often lies in a cache line of its own.
+bool LiveRemove(uint64_t address, uint32_t shard, LiveShare* share);
 bool LiveRemove(uint64_t address, uint32_t shard, LiveSampleData* removed);
 
 // For thinning (live_thinning.h). A record that was seen in a slot; its block may be freed at any moment, by a thread
@@ -47,7 +58,7 @@ struct LiveSlot {
 uint32_t LiveSlotsUsed();  // slots from here on were never used
 bool LiveLook(uint32_t slot, LiveSlot* seen);
 bool LiveReweigh(const LiveSlot& seen, uint64_t weight);  // true: the record had, or its free took, the new weight
-bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveSampleData* removed);
+bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveShare* share);
 
 // Slots in use, for the "memory fills" rule: within some 1 % in tables of more than 130,000 slots, and exact in small
 // ones; a sum that moves while it is taken.

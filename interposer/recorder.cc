@@ -225,12 +225,19 @@ uint32_t RecordThreadCreation(const EntryRegisters& registers) {
 }
 
 bool RecordFree(void* pointer, LiveSampleData* removed) {
-  LivePrefetch(reinterpret_cast<uint64_t>(pointer));
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  LivePrefetchRecord(address);
   ThreadState* thread = CurrentThreadState();
   if (!SessionFileIsWhole(thread != nullptr ? &thread->until_look : nullptr)) return false;
-  if (!LiveRemove(reinterpret_cast<uint64_t>(pointer), BufferOf(thread), removed)) return false;
-  SiteLiveRemoved(removed->site, removed->weight);
-  CountReaped(thread, removed->site, 1);
+  LiveShare share;
+  if (removed != nullptr) {
+    if (!LiveRemove(address, BufferOf(thread), removed)) return false;
+    share = {removed->site, removed->weight};
+  } else if (!LiveRemove(address, BufferOf(thread), &share)) {
+    return false;
+  }
+  SiteLiveRemoved(share.site, share.weight);
+  CountReaped(thread, share.site, 1);
   CountFrees(thread, 1);
   return true;
 }

@@ -1,5 +1,6 @@
-// Why: a block whose word is not found again stays live for ever, and two blocks with one word are each other's. Checked
-// against a plain map, with more chunks than there is room for, and by threads that bring the same chunks at once.
+// Why: a block whose word is not found again stays live for ever, and two blocks with one word are each other's.
+// Checked against a plain map, with more chunks than there is room for, and by threads that bring the same chunks at
+// once.
 #include "interposer/block_slots.h"
 
 #include <atomic>
