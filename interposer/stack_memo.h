@@ -85,7 +85,7 @@ class StackMemo {
                                            const CachedRule& rule) {
     if (fresh_ < kMost) {
       fresh_frames_[fresh_] = {
-          pc, sp, rbp, rbp_at, rule.is_own_code() ? 0 : rule.frame, rule.is_permanent() ? 0 : rule.library()};
+          pc, sp, rbp, rbp_at, rule.is_own_code() ? 0 : rule.frame, rule.is_permanent() ? 0 : rule.library(), 0};
     }
     fresh_++;
   }
@@ -109,6 +109,22 @@ class StackMemo {
   void Forget() {
     first_from_end_ = 0;
     is_same_ = false;
+  }
+
+  // The node (stack_tree.h) in which the last walk's stack ends, made by child(caller's node, frame word), which is
+  // asked about new frames only. 0: nothing is remembered, or child has no room.
+  template <typename Child>
+  uint32_t Node(uint32_t root, Child child) {
+    if (first_from_end_ == 0) return 0;
+    const uint32_t first = kMost - first_from_end_;
+    uint32_t i = first;
+    while (i < kMost && frames_[i].node == 0) i++;
+    uint32_t node = i < kMost ? frames_[i].node : root;
+    while (i-- > first && node != 0) {
+      if (frames_[i].word != 0) node = child(node, frames_[i].word);
+      frames_[i].node = node;
+    }
+    return node;
   }
 
   // A library that may be unloaded, and a call in it; index 0 = none.
@@ -147,6 +163,7 @@ class StackMemo {
   struct Frame {
     uint64_t pc, sp, rbp, rbp_at, word;
     uint32_t library;  // that may be unloaded; 0 = it may not
+    uint32_t node;     // of the stack from here to the root; 0 = not asked for yet
   };
 
   // Of the frames from `first` to the root, one after the other alike only once, until `each` says false.

@@ -194,3 +194,34 @@ TEST_CASE("A stack that is too deep is not remembered", "[stack_memo]") {
   CHECK(WalkPlainly(&memo, stack, StackMemo::kMost + 1, 0x500).stepped == StackMemo::kMost + 1);
   CHECK_FALSE(WalkPlainly(&memo, stack, StackMemo::kMost + 1, 0x500).met);
 }
+
+TEST_CASE("Nodes are asked for new frames only, and belong to the frames below them", "[stack_memo]") {
+  FakeStack stack(6);
+  stack.SetFrame(5, 0, 0);
+  StackMemo memo = {};
+  std::vector<uint64_t> asked;
+  uint32_t next = 1;
+  const auto node = [&] {
+    asked.clear();
+    return memo.Node(1, [&](uint32_t caller, uint64_t frame) {
+      CHECK(caller == next);
+      asked.push_back(frame);
+      return ++next;
+    });
+  };
+  CHECK(memo.Node(1, [](uint32_t, uint64_t) { return 5u; }) == 0);  // nothing is remembered
+  std::vector<uint64_t> words = WalkPlainly(&memo, stack, 6, 0x500).words;
+  CHECK(node() == 7);
+  CHECK(asked == std::vector<uint64_t>(words.rbegin(), words.rend()));
+  WalkPlainly(&memo, stack, 6, 0x500);
+  CHECK(node() == 7);
+  CHECK(asked.empty());
+  words = WalkPlainly(&memo, stack, 6, 0x501).words;  // another leaf, called from the same frame
+  next = 6;
+  CHECK(node() == 7);
+  CHECK(asked == std::vector<uint64_t>{words[0]});
+  // Where there is no room for one, there is none for what it calls.
+  WalkPlainly(&memo, stack, 6, 0x502);
+  CHECK(memo.Node(1, [](uint32_t, uint64_t) { return 0u; }) == 0);
+  CHECK(memo.Node(1, [](uint32_t, uint64_t) { return 9u; }) == 9);
+}
