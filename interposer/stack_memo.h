@@ -100,8 +100,13 @@ class StackMemo {
     if (is_spoilt_ || fresh_ + kept > kMost || fresh_ + kept == 0) return Forget();
     if (!met) root_sp_ = root_sp;
     is_same_ = met && fresh_ == 0 && cursor_ == former_;
-    Frame* to = &frames_[kMost - kept - fresh_];
-    for (uint32_t i = 0; i < fresh_; i++) to[i] = fresh_frames_[i];
+    const uint32_t first = kMost - kept - fresh_;
+    const bool keeps_library = kept != 0 && library_end_ > cursor_;
+    if (!keeps_library) library_end_ = 0;
+    for (uint32_t i = 0; i < fresh_; i++) {
+      frames_[first + i] = fresh_frames_[i];
+      if (!keeps_library && fresh_frames_[i].library != 0) library_end_ = first + i + 1;
+    }
     asm volatile("" ::: "memory");
     first_from_end_ = fresh_ + kept;
   }
@@ -170,7 +175,7 @@ class StackMemo {
   template <typename Each>
   bool ForEachLibrary(uint32_t first, Each each) const {
     uint32_t last = 0;
-    for (uint32_t i = first; i < kMost; i++) {
+    for (uint32_t i = first; i < library_end_; i++) {
       if (__builtin_expect(frames_[i].library == last || frames_[i].library == 0, 1)) continue;
       last = frames_[i].library;
       if (!each(Library{last, frames_[i].pc - 1})) return false;  // what is looked up is the call
@@ -184,6 +189,7 @@ class StackMemo {
   uint32_t former_, cursor_;  // this walk: where the remembered frames begin, and the first that it has not passed
   uint32_t not_before_;       // frames before this one lead to words that have changed
   uint32_t fresh_;            // frames noted by this walk
+  uint32_t library_end_;      // no remembered frame from here on lies in a library that may be unloaded
   bool is_spoilt_, is_same_;
   Frame fresh_frames_[kMost];
   Frame frames_[kMost];

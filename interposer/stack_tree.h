@@ -78,8 +78,8 @@ class StackTree {
     nodes_[made].frame = frame;
     do {
       nodes_[made].sibling = youngest;
-    } while (!__atomic_compare_exchange_n(&nodes_[caller].child, &youngest, made, true, __ATOMIC_ACQ_REL,
-                                          __ATOMIC_ACQUIRE));
+    } while (
+        !__atomic_compare_exchange_n(&nodes_[caller].child, &youngest, made, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
     return made;
   }
 
