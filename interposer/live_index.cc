@@ -163,7 +163,7 @@ bool LiveIndexInit(uint32_t slots, uint64_t interval_bytes) {
   place_filter = ReserveMemory<uint8_t>(places);
   place_mask = places - 1;
   if (place_filter == nullptr) return false;
-  // A third of what the records take: words for 52 of the program's bytes a record, as many as two small blocks have.
+  // A third of what the records take: words for 64 of the program's bytes a record, two of the smallest blocks.
   if (interval_bytes <= 1) block_slots.Init(static_cast<uint64_t>(slots) * 16);
   counted_for = slots >= kLargeTable ? 8 : 1;
   // Levels until their entries together hold every slot twice; fewer where there is no room for all.
