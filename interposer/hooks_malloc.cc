@@ -139,8 +139,7 @@ CADASTRE_SLOW void* cadastre_malloc_slow(size_t bytes, size_t, size_t, const Ent
 CADASTRE_SLOW void cadastre_free_slow(void* pointer) {
   if (ArenaContains(pointer)) return;
   if (!RealAllocatorResolve()) return;  // nothing but arena blocks can exist yet
-  cadastre::LiveSampleData removed;
-  if (pointer != nullptr) cadastre::RecordFree(pointer, &removed);
+  if (pointer != nullptr) cadastre::RecordFree(pointer);
   return g_real.free(pointer);
 }
 

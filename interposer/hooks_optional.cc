@@ -63,8 +63,7 @@ uint64_t CallReal(const OptionalEntry& entry, const uint64_t* arguments) {
 }
 
 void Forget(void* block) {
-  LiveSampleData removed;
-  if (block != nullptr && FilterMayContain(block)) RecordFree(block, &removed);
+  if (block != nullptr && FilterMayContain(block)) RecordFree(block);
 }
 
 uint64_t Allocate(const OptionalEntry& entry, const EntryCall& call) {

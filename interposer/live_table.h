@@ -1,19 +1,7 @@
 // The live table: which sampled blocks are not freed yet.
 //
-// A sample lives in a slot of the profile (format::LiveRecord), where readers see it; a private index finds the slot of
-// an address. Nothing is ever read back from the file to find the way.
-//
-// Index: levels of which each is four times as large as the one before, each an array of 64-byte buckets with 5 entries
-// {address, slot}; a new entry goes into the largest level in use, near its home bucket, and once that is half full the
-// next one is opened. So 1,000 live samples need less than 100 KiB, and growing never moves or locks anything. A bucket
-// counts the entries that had to pass it (as F14 does): a search ends at the first bucket that nobody passed. Inserting
-// counts up before placing, removing counts down after, and only the thread that owns a block searches for its address,
-// so no entry can be missed.
-//
-//   level 1   [b0]...............[b255]   home = place of the address, then up to kProbes buckets further on
-//   level 0   [b0][b1]...[b63]            has what found no room there, and what was put in before there was a level 1
-//
-// A second filter, of one byte a place, stands before all of it: a search in vain mostly ends there.
+// A sample lives in a slot of the profile (format::LiveRecord), where readers see it; a private index (live_index.h)
+// finds the slot of an address. Nothing is ever read back from the file to find the way.
 //
 // Thread- and signal-safety: lock-free; safe in a signal handler that interrupts any of these functions.
 #ifndef CADASTRE_INTERPOSER_LIVE_TABLE_H_
@@ -27,6 +15,12 @@ struct LiveSampleData {
   uint64_t address, size, weight, time_ns;
   uint32_t site, thread;
   uint32_t context;  // string; format::LiveRecord::context
+};
+
+// What a sample gives to its site.
+struct LiveShare {
+  uint32_t site;
+  uint64_t weight;
 };
 
 // Reserves private address space for a table of `slots` live samples, one in about interval_bytes of live memory (more
@@ -43,11 +37,16 @@ inline constexpr uint32_t kLiveShards = 16;
 void LivePrefetch(uint64_t address);
 void LivePrefetchSlot(uint32_t shard);
 
+// Likewise for LiveRemove, the record too. The index is read.
+void LivePrefetchRecord(uint64_t address);
+
 // False: no slot or no index room left (the caller counts the loss). An old record at the same address (its free was
 // not seen) is replaced: *replaced is filled and true is in *had_old.
 bool LiveInsert(const LiveSampleData& sample, uint32_t shard, bool* had_old, LiveSampleData* replaced);
 
-// Takes the record of `address` out. False if there is none.
+// Takes the record of `address` out. False if there is none. Who wants its share alone does not touch the rest, which
+// often lies in a cache line of its own.
+bool LiveRemove(uint64_t address, uint32_t shard, LiveShare* share);
 bool LiveRemove(uint64_t address, uint32_t shard, LiveSampleData* removed);
 
 // For thinning (live_thinning.h). A record that was seen in a slot; its block may be freed at any moment, by a thread
@@ -59,7 +58,7 @@ struct LiveSlot {
 uint32_t LiveSlotsUsed();  // slots from here on were never used
 bool LiveLook(uint32_t slot, LiveSlot* seen);
 bool LiveReweigh(const LiveSlot& seen, uint64_t weight);  // true: the record had, or its free took, the new weight
-bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveSampleData* removed);
+bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveShare* share);
 
 // Slots in use, for the "memory fills" rule: within some 1 % in tables of more than 130,000 slots, and exact in small
 // ones; a sum that moves while it is taken.

@@ -19,7 +19,7 @@ void ThinSlot(uint32_t slot, uint64_t interval, uint64_t* random) {
   if (uniform * static_cast<double>(weight) < static_cast<double>(seen.sample.weight)) {
     if (LiveReweigh(seen, weight)) SiteLiveReweighed(seen.sample.site, weight - seen.sample.weight);
   } else {
-    LiveSampleData removed;
+    LiveShare removed;
     if (LiveForget(seen, slot, &removed)) SiteLiveRemoved(removed.site, removed.weight);
   }
 }

@@ -13,6 +13,7 @@
 #include "interposer/sampler.h"
 #include "interposer/session.h"
 #include "interposer/site_table.h"
+#include "interposer/stack_tree.h"
 #include "interposer/thread_buffer.h"
 #include "interposer/thread_name.h"
 #include "interposer/thread_state.h"
@@ -29,6 +30,7 @@ struct Remembered {
   KnownStacks known;
 };
 Remembered* remembered;
+StackTree stack_tree;
 
 void Count(uint64_t* counter, uint64_t by = 1) { __atomic_fetch_add(counter, by, __ATOMIC_RELAXED); }
 
@@ -44,6 +46,23 @@ uint32_t InternStack(const uint64_t* frames, uint32_t count, format::SiteKind ki
   return SiteIntern(frames, count, kind, flags);
 }
 
+// What has just been captured, if `memo` has seen all of it: then its node in the tree knows the site.
+uint32_t InternRemembered(const uint64_t* frames, uint32_t count, format::SiteKind kind, uint32_t flags,
+                          StackMemo* memo) {
+  const bool is_plain = kind == format::kSiteMalloc && flags == 0;
+  const uint32_t node =
+      is_plain ? memo->Node(StackTree::kRoot,
+                            [](uint32_t caller, uint64_t frame) { return stack_tree.Child(caller, frame); })
+               : 0;
+  if (node == 0) return InternStack(frames, count, kind, flags);
+  uint32_t site = stack_tree.site(node);
+  if (site != 0) return site;
+  site = InternStack(frames, count, kind, flags);
+  // One that had no room is counted each time.
+  if (site != format::kSiteOverflow) stack_tree.SetSite(node, site);
+  return site;
+}
+
 // Where samples are frequent.
 uint32_t CaptureSiteAgain(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames,
                           format::SiteKind kind, Remembered* before) {
@@ -53,8 +72,8 @@ uint32_t CaptureSiteAgain(const EntryRegisters& registers, const StackBounds& bo
   }
   uint32_t flags = 0;
   const uint32_t count = CaptureStack(registers, bounds, frames, kMaxFrames, &flags, &before->last);
-  const uint32_t site = InternStack(frames, count, kind, flags);
-  // One that had no room is counted each time.
+  const uint32_t site = InternRemembered(frames, count, kind, flags, &before->last);
+  // Likewise.
   if (is_own_stack && site != format::kSiteOverflow)
     before->known.Add(registers, bounds.high, kind, before->last, site);
   return site;
@@ -147,7 +166,10 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
 
 bool RecorderInit(uint32_t buffers) {
   scratch = ReserveMemory<uint64_t[kMaxFrames]>(buffers * sizeof(*scratch));
-  if (SessionSamplesAreFrequent()) remembered = ReserveMemory<Remembered>(buffers * sizeof(Remembered));
+  if (SessionSamplesAreFrequent()) {
+    remembered = ReserveMemory<Remembered>(buffers * sizeof(Remembered));
+    stack_tree.Init(g_profile.site_capacity);
+  }
   return scratch != nullptr;
 }
 
@@ -225,12 +247,19 @@ uint32_t RecordThreadCreation(const EntryRegisters& registers) {
 }
 
 bool RecordFree(void* pointer, LiveSampleData* removed) {
-  LivePrefetch(reinterpret_cast<uint64_t>(pointer));
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  LivePrefetchRecord(address);
   ThreadState* thread = CurrentThreadState();
   if (!SessionFileIsWhole(thread != nullptr ? &thread->until_look : nullptr)) return false;
-  if (!LiveRemove(reinterpret_cast<uint64_t>(pointer), BufferOf(thread), removed)) return false;
-  SiteLiveRemoved(removed->site, removed->weight);
-  CountReaped(thread, removed->site, 1);
+  LiveShare share;
+  if (removed != nullptr) {
+    if (!LiveRemove(address, BufferOf(thread), removed)) return false;
+    share = {removed->site, removed->weight};
+  } else if (!LiveRemove(address, BufferOf(thread), &share)) {
+    return false;
+  }
+  SiteLiveRemoved(share.site, share.weight);
+  CountReaped(thread, share.site, 1);
   CountFrees(thread, 1);
   return true;
 }

@@ -28,9 +28,9 @@ void RecordMapping(uint64_t start, uint64_t end, uint32_t flags, const MappingMo
 // A thread is about to be created: its ThreadRecord (thread_table.h), which knows the caller's stack; 0 = none.
 uint32_t RecordThreadCreation(const EntryRegisters& registers);
 
-// `pointer` is about to be freed. True if it had been recorded; *removed tells what, so that a failed realloc can put
-// it back.
-bool RecordFree(void* pointer, LiveSampleData* removed);
+// `pointer` is about to be freed. True if it had been recorded; *removed (nullptr: not wanted) tells what, so that a
+// failed realloc can put it back.
+bool RecordFree(void* pointer, LiveSampleData* removed = nullptr);
 void UndoFree(const LiveSampleData& removed);
 
 }  // namespace cadastre

@@ -85,7 +85,7 @@ class StackMemo {
                                            const CachedRule& rule) {
     if (fresh_ < kMost) {
       fresh_frames_[fresh_] = {
-          pc, sp, rbp, rbp_at, rule.is_own_code() ? 0 : rule.frame, rule.is_permanent() ? 0 : rule.library()};
+          pc, sp, rbp, rbp_at, rule.is_own_code() ? 0 : rule.frame, rule.is_permanent() ? 0 : rule.library(), 0};
     }
     fresh_++;
   }
@@ -100,8 +100,13 @@ class StackMemo {
     if (is_spoilt_ || fresh_ + kept > kMost || fresh_ + kept == 0) return Forget();
     if (!met) root_sp_ = root_sp;
     is_same_ = met && fresh_ == 0 && cursor_ == former_;
-    Frame* to = &frames_[kMost - kept - fresh_];
-    for (uint32_t i = 0; i < fresh_; i++) to[i] = fresh_frames_[i];
+    const uint32_t first = kMost - kept - fresh_;
+    const bool keeps_library = kept != 0 && library_end_ > cursor_;
+    if (!keeps_library) library_end_ = 0;
+    for (uint32_t i = 0; i < fresh_; i++) {
+      frames_[first + i] = fresh_frames_[i];
+      if (!keeps_library && fresh_frames_[i].library != 0) library_end_ = first + i + 1;
+    }
     asm volatile("" ::: "memory");
     first_from_end_ = fresh_ + kept;
   }
@@ -109,6 +114,22 @@ class StackMemo {
   void Forget() {
     first_from_end_ = 0;
     is_same_ = false;
+  }
+
+  // The node (stack_tree.h) in which the last walk's stack ends, made by child(caller's node, frame word), which is
+  // asked about new frames only. 0: nothing is remembered, or child has no room.
+  template <typename Child>
+  uint32_t Node(uint32_t root, Child child) {
+    if (first_from_end_ == 0) return 0;
+    const uint32_t first = kMost - first_from_end_;
+    uint32_t i = first;
+    while (i < kMost && frames_[i].node == 0) i++;
+    uint32_t node = i < kMost ? frames_[i].node : root;
+    while (i-- > first && node != 0) {
+      if (frames_[i].word != 0) node = child(node, frames_[i].word);
+      frames_[i].node = node;
+    }
+    return node;
   }
 
   // A library that may be unloaded, and a call in it; index 0 = none.
@@ -147,13 +168,14 @@ class StackMemo {
   struct Frame {
     uint64_t pc, sp, rbp, rbp_at, word;
     uint32_t library;  // that may be unloaded; 0 = it may not
+    uint32_t node;     // of the stack from here to the root; 0 = not asked for yet
   };
 
   // Of the frames from `first` to the root, one after the other alike only once, until `each` says false.
   template <typename Each>
   bool ForEachLibrary(uint32_t first, Each each) const {
     uint32_t last = 0;
-    for (uint32_t i = first; i < kMost; i++) {
+    for (uint32_t i = first; i < library_end_; i++) {
       if (__builtin_expect(frames_[i].library == last || frames_[i].library == 0, 1)) continue;
       last = frames_[i].library;
       if (!each(Library{last, frames_[i].pc - 1})) return false;  // what is looked up is the call
@@ -167,6 +189,7 @@ class StackMemo {
   uint32_t former_, cursor_;  // this walk: where the remembered frames begin, and the first that it has not passed
   uint32_t not_before_;       // frames before this one lead to words that have changed
   uint32_t fresh_;            // frames noted by this walk
+  uint32_t library_end_;      // no remembered frame from here on lies in a library that may be unloaded
   bool is_spoilt_, is_same_;
   Frame fresh_frames_[kMost];
   Frame frames_[kMost];

@@ -47,7 +47,9 @@ TEST_CASE("The first samples of a process touch few pages, however far apart the
   }
   getrusage(RUSAGE_SELF, &after);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  CHECK(static_cast<uint64_t>(after.ru_minflt - before.ru_minflt) < kSamples / 4);
+  // Where every block is recorded each one so far from the others has a page of words, or of the larger filter.
+  const uint64_t most = kTestInterval > 1 ? kSamples / 4 : kSamples * 2;
+  CHECK(static_cast<uint64_t>(after.ru_minflt - before.ru_minflt) < most);
 #endif
   LiveSampleData removed;
   for (uint64_t i = 0; i < kSamples; i++) REQUIRE(LiveRemove(address(i), kShard, &removed));

@@ -28,7 +28,8 @@ void StartOnce() {
 
 void ResetCounts() {
   oracle_counts.compared = oracle_counts.different = oracle_counts.same = oracle_counts.frames = 0;
-  oracle_counts.known = oracle_counts.exact_frames = oracle_counts.cut = oracle_counts.deepest = 0;
+  oracle_counts.known = oracle_counts.in_tree = oracle_counts.exact_frames = oracle_counts.cut = oracle_counts.deepest =
+      0;
 }
 
 void RequireEqual(const char* what, uint64_t at_least) {

@@ -194,3 +194,67 @@ TEST_CASE("A stack that is too deep is not remembered", "[stack_memo]") {
   CHECK(WalkPlainly(&memo, stack, StackMemo::kMost + 1, 0x500).stepped == StackMemo::kMost + 1);
   CHECK_FALSE(WalkPlainly(&memo, stack, StackMemo::kMost + 1, 0x500).met);
 }
+
+TEST_CASE("Nodes are asked for new frames only, and belong to the frames below them", "[stack_memo]") {
+  FakeStack stack(6);
+  stack.SetFrame(5, 0, 0);
+  StackMemo memo = {};
+  std::vector<uint64_t> asked;
+  uint32_t next = 1;
+  const auto node = [&] {
+    asked.clear();
+    return memo.Node(1, [&](uint32_t caller, uint64_t frame) {
+      CHECK(caller == next);
+      asked.push_back(frame);
+      return ++next;
+    });
+  };
+  CHECK(memo.Node(1, [](uint32_t, uint64_t) { return 5u; }) == 0);  // nothing is remembered
+  std::vector<uint64_t> words = WalkPlainly(&memo, stack, 6, 0x500).words;
+  CHECK(node() == 7);
+  CHECK(asked == std::vector<uint64_t>(words.rbegin(), words.rend()));
+  WalkPlainly(&memo, stack, 6, 0x500);
+  CHECK(node() == 7);
+  CHECK(asked.empty());
+  words = WalkPlainly(&memo, stack, 6, 0x501).words;  // another leaf, called from the same frame
+  next = 6;
+  CHECK(node() == 7);
+  CHECK(asked == std::vector<uint64_t>{words[0]});
+  // Where there is no room for one, there is none for what it calls.
+  WalkPlainly(&memo, stack, 6, 0x502);
+  CHECK(memo.Node(1, [](uint32_t, uint64_t) { return 0u; }) == 0);
+  CHECK(memo.Node(1, [](uint32_t, uint64_t) { return 9u; }) == 9);
+}
+
+TEST_CASE("A library that may be unloaded is asked for as long as a frame of it is remembered", "[stack_memo]") {
+  FakeStack stack(20);
+  stack.SetFrame(19, 0, 0);
+  StackMemo memo = {};
+  uint64_t asked = 0;
+  const auto count = [&](uint32_t, uint64_t) {
+    asked++;
+    return true;
+  };
+  uint64_t leaf = 0x500;
+  const auto walk = [&](size_t plugin_frame) {
+    asked = 0;
+    return WalkFrom(
+        &memo, stack, 20, leaf++, [=](size_t frame) { return frame == plugin_frame ? kPlugin : 0u; }, count);
+  };
+  constexpr size_t kNowhere = 99;
+  walk(10);
+  for (int i = 0; i < 3; i++) {  // new leaves above it
+    CHECK(walk(10).stepped == 1);
+    CHECK(asked == 1);
+  }
+  stack.SetFrame(12, 0x7000, 0x9000);  // below it: walked anew, and no plugin is there now
+  CHECK(walk(kNowhere).stepped == 14);
+  CHECK(asked == 0);
+  walk(kNowhere);
+  CHECK(asked == 0);
+  stack.SetFrame(3, 0x7100, 0x9100);  // above what is kept: one has come
+  CHECK(walk(4).stepped == 5);
+  CHECK(asked == 0);
+  walk(4);
+  CHECK(asked == 1);
+}

@@ -12,6 +12,7 @@
 #include "interposer/library_map.h"
 #include "interposer/profile_format.h"
 #include "interposer/stack_memo.h"
+#include "interposer/stack_tree.h"
 #include "interposer/stack_unwind.h"
 
 using cadastre::EntryRegisters;
@@ -67,6 +68,7 @@ __thread cadastre::StackMemo t_memo __attribute__((tls_model("initial-exec")));
 cadastre::KnownStacks g_known[16];
 std::atomic<uint32_t> g_next_known{0};
 __thread uint32_t t_known __attribute__((tls_model("initial-exec")));  // index + 1
+cadastre::StackTree g_tree;
 __thread int t_busy __attribute__((tls_model("initial-exec")));
 
 std::atomic<void (*)(const EntryRegisters*)> g_probe{nullptr};
@@ -146,6 +148,19 @@ uint32_t NumberOf(const uint64_t* frames, uint32_t count) {
   return static_cast<uint32_t>(hash >> 32) | 1;
 }
 
+// Does the node of the stack that t_memo has just seen say the same? Asked of each stack, so that nodes are made and
+// met as they are where every allocation is recorded.
+bool TreeAgrees(const uint64_t* frames, uint32_t count, uint32_t flags) {
+  const uint32_t node = t_memo.Node(cadastre::StackTree::kRoot,
+                                    [](uint32_t caller, uint64_t frame) { return g_tree.Child(caller, frame); });
+  if (node == 0) return true;
+  if (flags != 0) return false;  // what was cut is not remembered
+  const uint32_t number = NumberOf(frames, count), found = g_tree.site(node);
+  if (found != 0) oracle_counts.in_tree++;
+  g_tree.SetSite(node, number);
+  return found == 0 || found == number;
+}
+
 // Does what the thread knows of its stacks say the same? `frames` are what t_memo has just seen.
 bool KnownAgrees(const EntryRegisters& registers, const uint64_t* frames, uint32_t count) {
   if (t_known == 0) t_known = g_next_known++ + 1;
@@ -181,7 +196,8 @@ extern "C" void ProbeRegisters(const EntryRegisters* registers) {
   // must be equal.
   const bool cut = (flags & format::kSiteTruncatedUnknownPc) != 0 && count < walked.count;
   bool equal = (count == walked.count || cut) && count_again == count && flags_again == flags &&
-               memcmp(frames_again, frames, count * sizeof(frames[0])) == 0 && KnownAgrees(*registers, frames, count);
+               memcmp(frames_again, frames, count * sizeof(frames[0])) == 0 && KnownAgrees(*registers, frames, count) &&
+               TreeAgrees(frames, count, flags);
   uint32_t exact = 0;
   for (uint32_t i = 0; i < count && equal; i++) {
     equal = frames[i] == FrameWord(walked.pc[i], walked.exact[i]);
@@ -204,6 +220,7 @@ extern "C" void ProbeRegisters(const EntryRegisters* registers) {
 
 void StartOracle(const char* own_path) {
   cadastre::LibraryMapInit("");
+  g_tree.Init(1 << 20);
   if (own_path != nullptr) {
     cadastre::StackUnwindInit(own_path);
   } else {
@@ -227,13 +244,14 @@ void SetProbe(void (*probe)(const EntryRegisters*)) { g_probe = probe; }
 
 void PrintOracleCounts(const char* what) {
   char line[300];
-  int bytes =
-      snprintf(line, sizeof(line),
-               "oracle %s: %lu stacks, %lu different, %lu the same as before, %lu known, %lu frames (%lu interrupted), "
-               "%lu cut, deepest %lu, "
-               "libunwind %s\n",
-               what, oracle_counts.compared.load(), oracle_counts.different.load(), oracle_counts.same.load(),
-               oracle_counts.known.load(), oracle_counts.frames.load(), oracle_counts.exact_frames.load(),
-               oracle_counts.cut.load(), oracle_counts.deepest.load(), cadastre::StackUnwindPrepare() ? "yes" : "no");
+  int bytes = snprintf(line, sizeof(line),
+                       "oracle %s: %lu stacks, %lu different, %lu the same as before, %lu known, %lu in the tree, %lu "
+                       "frames (%lu interrupted), "
+                       "%lu cut, deepest %lu, "
+                       "libunwind %s\n",
+                       what, oracle_counts.compared.load(), oracle_counts.different.load(), oracle_counts.same.load(),
+                       oracle_counts.known.load(), oracle_counts.in_tree.load(), oracle_counts.frames.load(),
+                       oracle_counts.exact_frames.load(), oracle_counts.cut.load(), oracle_counts.deepest.load(),
+                       cadastre::StackUnwindPrepare() ? "yes" : "no");
   if (write(2, line, static_cast<size_t>(bytes)) < 0) return;
 }

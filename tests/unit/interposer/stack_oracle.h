@@ -1,9 +1,9 @@
 // Compares a captured stack with a slow, careful walk of the same stack by libunwind's local interface.
 //
 // Probe() stands for a hook: it takes the caller's registers as the real hooks do, captures with and without what the
-// thread's last walks have seen (StackMemo, KnownStacks), walks, compares and counts. Callable from anywhere, signal
-// handlers too; a probe that comes while another one works on the same thread is not counted. Example:  Probe();  ...
-// PrintOracleCounts("omit-frame-pointer"); REQUIRE(oracle_counts.different * 1000
+// thread's last walks have seen (StackMemo, KnownStacks, StackTree), walks, compares and counts. Callable from
+// anywhere, signal handlers too; a probe that comes while another one works on the same thread is not counted. Example:
+// Probe();  ... PrintOracleCounts("omit-frame-pointer"); REQUIRE(oracle_counts.different * 1000
 // <= oracle_counts.compared);
 #ifndef CADASTRE_TESTS_UNIT_INTERPOSER_STACK_ORACLE_H_
 #define CADASTRE_TESTS_UNIT_INTERPOSER_STACK_ORACLE_H_
@@ -17,8 +17,9 @@
 struct OracleCounts {
   std::atomic<uint64_t> compared{0};  // stacks
   std::atomic<uint64_t> different{0};
-  std::atomic<uint64_t> same{0};   // as the one before on that thread
-  std::atomic<uint64_t> known{0};  // had been walked before on that thread (KnownStacks)
+  std::atomic<uint64_t> same{0};     // as the one before on that thread
+  std::atomic<uint64_t> known{0};    // had been walked before on that thread (KnownStacks)
+  std::atomic<uint64_t> in_tree{0};  // had a node with a site (StackTree)
   std::atomic<uint64_t> frames{0};
   std::atomic<uint64_t> exact_frames{0};  // frames that a signal interrupted
   std::atomic<uint64_t> cut{0};           // marked as truncated by us

@@ -12,6 +12,12 @@
 
 namespace cadastre {
 
+#if defined(CADASTRE_TEST_INTERVAL)
+inline constexpr uint64_t kTestInterval = CADASTRE_TEST_INTERVAL;
+#else
+inline constexpr uint64_t kTestInterval = 512 << 10;
+#endif
+
 inline void OpenTestProfile() {
   if (ProfileIsOpen()) return;
   char directory[] = "/tmp/cadastre-unit-XXXXXX";
@@ -27,7 +33,7 @@ inline void OpenTestProfile() {
   unlink(path);
   rmdir(directory);
   g_profile.header->pid = static_cast<uint32_t>(getpid());
-  REQUIRE(LiveTableInit(g_profile.live_capacity, 512 << 10));
+  REQUIRE(LiveTableInit(g_profile.live_capacity, kTestInterval));
   REQUIRE(SiteTableInit(g_profile.site_capacity));
   ProfilePublish();
 }
