@@ -115,18 +115,18 @@ std::string RowJson(const Growth& growth, const GrowthRow& row, GrowthBy by) {
     object.Raw("rate_bytes_per_hour", SignedNumber(*row.verdict.rate_bytes_per_hour));
     object.Raw("rate_bytes_per_hour_stderr", SignedNumber(row.verdict.rate_error));
   } else {
-    object.Raw("rate_bytes_per_hour", "null").Raw("rate_bytes_per_hour_stderr", "null");
+    object.Null("rate_bytes_per_hour").Null("rate_bytes_per_hour_stderr");
   }
   object.TextOrNull("reason", row.verdict.reason);
   if (row.rate_per_1000_requests.has_value()) {
     object.Raw("rate_bytes_per_1000_requests", SignedNumber(*row.rate_per_1000_requests));
   } else {
-    object.Raw("rate_bytes_per_1000_requests", "null");
+    object.Null("rate_bytes_per_1000_requests");
   }
   if (row.cohort_bytes.has_value()) {
     object.Integer("cohort_bytes", *row.cohort_bytes);
   } else {
-    object.Raw("cohort_bytes", "null");
+    object.Null("cohort_bytes");
   }
   if (by == GrowthBy::kSite) {
     object.Text("identity", row.identity).Text("stack", row.stack.Text());
