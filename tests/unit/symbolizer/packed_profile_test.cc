@@ -29,7 +29,7 @@ namespace {
 
 using testing::ProfileBuilder;
 
-constexpr uint32_t kSites = 3000, kLive = 12000;  // several blocks of each
+constexpr uint32_t kSites = 20000, kLive = 50000;  // several blocks of each
 
 // A service: stacks that share their roots, threads, mappings, a pending delta, a free slot and a torn one.
 ProfileBuilder Service() {
@@ -254,7 +254,7 @@ TEST_CASE("What is larger than a profile can be is refused", "[packed_profile]")
   CHECK(message().find("its blocks begin at ") != std::string::npos);
   header = HeaderOf(folder.Bytes());
   header.version = format::kPackedVersion + 1;
-  CHECK(message() == "x.cad: version 4 at offset 8 is not supported; this program reads versions 1 and 3");
+  CHECK(message() == "x.cad: version 5 at offset 8 is not supported; this program reads versions 1, 3 and 4");
 }
 
 TEST_CASE("A block that unfolds to more than it may is not unpacked", "[packed_profile]") {
@@ -264,7 +264,7 @@ TEST_CASE("A block that unfolds to more than it may is not unpacked", "[packed_p
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT, 0600);
   // The same records again and again: blocks of one region must ascend.
   PackedWriter out(descriptor, path);
-  const std::string zeros(kPackedUnitBytes, '\1');
+  const std::string zeros(kPackedPlainBytes, '\1');
   for (int i = 0; i < 100; i++) out.Add(format::kRegionStrings, 0, zeros.data(), zeros.size());
   REQUIRE(out.Finish(&header).ok());
   close(descriptor);
@@ -277,7 +277,7 @@ TEST_CASE("A block that unfolds to more than it may is not unpacked", "[packed_p
 TEST_CASE("A block unfolds to no more than its stored bytes answer for", "[packed_profile]") {
   format::Header header = HeaderOf(Folder(Service()).Bytes());
   header.packed_offset = sizeof(header);
-  const std::string text(kPackedUnitBytes, '\1');
+  const std::string text(kPackedPlainBytes, '\1');
   std::string small(ZSTD_compressBound(text.size()), '\0');
   small.resize(ZSTD_compress(small.data(), small.size(), text.data(), text.size(), 3));
   auto incomplete_with = [&](uint64_t stored_bytes) {
@@ -310,7 +310,8 @@ TEST_CASE("Columns that cannot be are refused", "[packed_profile]") {
   std::vector<format::LiveRecord> again(3);
   auto decode = [&](const std::string& bytes, uint64_t count) {
     again.assign(3, {});
-    return DecodeRecords(format::kRegionLive, bytes, reinterpret_cast<char*>(again.data()), count);
+    return DecodeRecords(format::kPackedVersion, format::kRegionLive, bytes, reinterpret_cast<char*>(again.data()),
+                         count);
   };
   REQUIRE(decode(text, 3));
   CHECK(again[2].address == 4096 * 2 + 16);
@@ -333,8 +334,115 @@ TEST_CASE("Columns give back any number that a field can hold", "[packed_profile
   ColumnText columns;
   REQUIRE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), records.size(), &columns));
   std::vector<format::LiveRecord> again(records.size());
-  REQUIRE(DecodeRecords(format::kRegionLive, columns.text, reinterpret_cast<char*>(again.data()), again.size()));
+  REQUIRE(DecodeRecords(format::kPackedVersion, format::kRegionLive, columns.text,
+                        reinterpret_cast<char*>(again.data()), again.size()));
   CHECK(memcmp(again.data(), records.data(), records.size() * sizeof(format::LiveRecord)) == 0);
+}
+
+TEST_CASE("Sites come back from columns, whatever their counters say", "[packed_profile]") {
+  std::vector<format::SiteRecord> records;
+  for (uint64_t samples : {uint64_t{0}, uint64_t{1}, uint64_t{3}, uint64_t{1} << 63, UINT64_MAX})
+    for (uint64_t allocated : {uint64_t{0}, uint64_t{72}, uint64_t{100}, uint64_t{1} << 63, UINT64_MAX})
+      for (int64_t live : {int64_t{0}, int64_t{24}, int64_t{25}, int64_t{-24}, INT64_MAX, INT64_MIN}) {
+        format::SiteRecord site{};
+        site.state = format::kReady;
+        site.frame_count = static_cast<uint32_t>(records.size() * 7919);
+        site.samples = samples;
+        site.allocated_bytes = allocated;
+        site.live_bytes = live;
+        site.live_at_peak_bytes = ~live;
+        site.own_peak_bytes = live / 2;
+        site.peak_epoch = allocated ^ samples;
+        records.push_back(site);
+      }
+  ColumnText columns;
+  REQUIRE(EncodeRecords(format::kRegionSites, reinterpret_cast<const char*>(records.data()), records.size(), &columns));
+  std::vector<format::SiteRecord> again(records.size());
+  REQUIRE(DecodeRecords(format::kPackedVersion, format::kRegionSites, columns.text,
+                        reinterpret_cast<char*>(again.data()), again.size()));
+  CHECK(memcmp(again.data(), records.data(), records.size() * sizeof(format::SiteRecord)) == 0);
+}
+
+// 1,000 sites that allocate blocks of one size each and hold some of them.
+TEST_CASE("A site of blocks of one size costs what its counts cost", "[packed_profile]") {
+  ProfileBuilder builder;
+  builder.header().peak_epoch = 3;
+  const uint32_t library = builder.AddLibrary("/opt/app/libbilling.so", "00112233");
+  for (uint64_t i = 0; i < 1000; i++) {
+    const uint64_t bytes = 1000 + i * 7919 % 8999, samples = 2 + i * 31 % 5;
+    format::SiteRecord& site =
+        builder.site(builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1000)}));
+    site.samples = samples;
+    site.allocated_bytes = samples * bytes;
+    site.live_bytes = static_cast<int64_t>(i * 17 % samples * bytes);
+    site.live_at_peak_bytes = static_cast<int64_t>(i * 13 % samples * bytes);
+    site.peak_epoch = 3;
+    site.own_peak_bytes = static_cast<int64_t>((samples - 1) * bytes);
+  }
+  const std::string bytes = Folder(builder).Bytes();
+  uint64_t stored = 0;
+  for (uint64_t at : BlocksOf(bytes)) {
+    PackedBlock block;
+    memcpy(&block, bytes.data() + at, sizeof(block));
+    if (block.region == format::kRegionSites) stored += block.stored_bytes;
+  }
+  // 13 bits that say which size, and 2 for each of four counts.
+  CHECK(stored < 1000 * (13 + 4 * 3) / 8);
+}
+
+// Any word may stand in any stack, and each counter may be as large as it likes.
+TEST_CASE("A block of the largest numbers is one that may be read", "[packed_profile]") {
+  std::vector<uint64_t> words(kPackedStackBytes / sizeof(uint64_t));
+  std::vector<StackPlace> stacks;
+  for (uint64_t i = 0; i < words.size(); i++) {
+    words[i] = (i + 1) * 0x9e3779b97f4a7c15;
+    stacks.push_back({i, 1});
+  }
+  ColumnText columns;
+  EncodeStacks(stacks, words.data(), 0, &columns);
+  CHECK(columns.text.size() <= kMaxPackedTextBytes);
+  for (uint32_t kind : {format::kRegionLive, format::kRegionSites, format::kRegionMappings}) {
+    // Every byte is as large as it gets and differs from that of the record before.
+    std::string records(kPackedRecordBytes / RecordBytesOf(kind) * RecordBytesOf(kind), '\xff');
+    for (size_t i = 0; i < records.size(); i++)
+      records[i] = static_cast<char>((i / RecordBytesOf(kind) * 127 + i * 31) | 3);
+    columns.Clear();
+    REQUIRE(EncodeRecords(kind, records.data(), records.size() / RecordBytesOf(kind), &columns));
+    CHECK(columns.text.size() <= kMaxPackedTextBytes);
+  }
+}
+
+TEST_CASE("Sites of version 3 are read as they were written", "[packed_profile]") {
+  std::string text;
+  auto put = [&](std::initializer_list<uint64_t> values) {
+    for (uint64_t value : values) PutVarint(value, &text);
+  };
+  put({2, 1, 0});                                        // two records, one free before them
+  put({format::kReady, format::kReady});                 // state
+  put({3, 5});                                           // frame_count
+  put({2 * 10, 2 * 0});                                  // frame_start, from where the stack before ends
+  put({format::kSiteMalloc, format::kSiteMmap, 0, 64});  // kind, flags
+  put({2, 1, 0, 0, 200, 77});                            // samples, count_fixed from them, allocated_bytes
+  put({0, 0, 100, 77, 2 * 50, 1});                       // variance, live_bytes, live_at_peak_bytes from them
+  put({7, 0, 2 * 100 - 1, 0});                           // peak_epoch, own_peak_bytes from allocated_bytes
+  put({1, 2, 0, 0, 0, 0});                               // first_thread, frees, frees_by_reaper
+  format::SiteRecord sites[3] = {};
+  REQUIRE(DecodeRecords(3, format::kRegionSites, text, reinterpret_cast<char*>(sites), 3));
+  CHECK(sites[0].state == format::kFree);
+  CHECK(sites[1].frame_count == 3);
+  CHECK(sites[1].frame_start == 10);
+  CHECK(sites[2].frame_start == 13);
+  CHECK(sites[2].flags == 64);
+  CHECK(sites[1].count_fixed == 2 << 16);
+  CHECK(sites[1].allocated_bytes == 200);
+  CHECK(sites[1].live_bytes == 100);
+  CHECK(sites[1].live_at_peak_bytes == 150);
+  CHECK(sites[2].live_at_peak_bytes == 76);
+  CHECK(sites[1].peak_epoch == 7);
+  CHECK(sites[1].own_peak_bytes == 100);
+  CHECK(sites[2].own_peak_bytes == 77);
+  CHECK(sites[2].first_thread == 2);
+  CHECK_FALSE(DecodeRecords(format::kPackedVersion, format::kRegionSites, text, reinterpret_cast<char*>(sites), 3));
 }
 
 TEST_CASE("Stacks come back from columns, and columns that cannot be are refused", "[packed_profile]") {
