@@ -16,6 +16,7 @@ namespace cadastre {
 namespace {
 
 constexpr int kGuessPackageParts = 3;
+constexpr uint32_t kNotNumbered = UINT32_MAX;
 
 std::string RuleText(const Rule& rule) { return absl::StrCat(RulePlace(rule), " ", RulePrefixText(rule)); }
 
@@ -63,10 +64,15 @@ struct Attribution::State {
   // up.
   std::vector<uint64_t> distinct;  // number → raw frame
   std::vector<KnownFrame> known;   // by number; never grows
-  // The same for who wants frames alone, millions of them: none of libcadastre's, no data where it is not known yet.
-  std::vector<absl::Span<const Frame>> shown;
-  std::vector<uint32_t> numbers;       // of all sites' frames, one site after the other
-  std::vector<uint64_t> first_number;  // site → where its numbers begin; one more than there are sites
+  // The same for who wants frames alone, millions of them: none of libcadastre's. Inlined functions are frames of their
+  // own, so these have numbers of their own, consecutive for one raw frame.
+  struct Shown {
+    uint32_t first = kNotNumbered, count = 0;
+  };
+  std::vector<Shown> shown;                // by raw frame's number
+  std::vector<const Frame*> shown_frames;  // by frame's number
+  std::vector<uint32_t> numbers;           // of all sites' frames, one site after the other
+  std::vector<uint64_t> first_number;      // site → where its numbers begin; one more than there are sites
   absl::flat_hash_set<std::string> own_libraries;
   std::string executable;
   struct SiteCharge {
@@ -118,12 +124,15 @@ struct Attribution::State {
     return slot;
   }
 
-  absl::Span<const Frame> ShownOf(uint32_t number) {
-    if (shown[number].data() == nullptr) {
-      const KnownFrame& frame = Know(number);
-      shown[number] = absl::MakeConstSpan(frame.frames->data(), frame.own ? 0 : frame.frames->size());
-    }
-    return shown[number];
+  Shown ShownOf(uint32_t number) {
+    Shown& slot = shown[number];
+    if (slot.first != kNotNumbered) return slot;
+    const KnownFrame& known_frame = Know(number);
+    slot.first = static_cast<uint32_t>(shown_frames.size());
+    if (known_frame.own) return slot;
+    for (const Frame& frame : *known_frame.frames) shown_frames.push_back(&frame);
+    slot.count = static_cast<uint32_t>(known_frame.frames->size());
+    return slot;
   }
 
   bool OwnByGuess(const Frame& frame, Charge* charge) {
@@ -257,10 +266,21 @@ std::vector<const Frame*> Attribution::FramesOf(uint32_t site) {
   std::vector<const Frame*> frames;
   frames.reserve(state_->NumbersOf(site).size());
   for (uint32_t number : state_->NumbersOf(site)) {
-    for (const Frame& frame : state_->ShownOf(number)) frames.push_back(&frame);
+    const State::Shown shown = state_->ShownOf(number);
+    for (uint32_t i = 0; i < shown.count; i++) frames.push_back(state_->shown_frames[shown.first + i]);
   }
   return frames;
 }
+
+void Attribution::FrameNumbersOf(uint32_t site, std::vector<uint32_t>* numbers) {
+  numbers->clear();
+  for (uint32_t number : state_->NumbersOf(site)) {
+    const State::Shown shown = state_->ShownOf(number);
+    for (uint32_t i = 0; i < shown.count; i++) numbers->push_back(shown.first + i);
+  }
+}
+
+const Frame& Attribution::FrameNumbered(uint32_t number) const { return *state_->shown_frames[number]; }
 
 std::string Attribution::SuggestedPrefix(uint32_t site) {
   for (uint32_t number : state_->NumbersOf(site)) {

@@ -60,6 +60,11 @@ class Attribution {
   // The site's frames, leaf first, without libcadastre's own. Pointers stay valid while the Symbolizer lives.
   std::vector<const Frame*> FramesOf(uint32_t site);
 
+  // The same by number, for who keeps something of each frame: stacks share most of theirs. Numbers are small and in no
+  // order; those of a site's frames are put into `numbers` in the place of what it has.
+  void FrameNumbersOf(uint32_t site, std::vector<uint32_t>* numbers);
+  const Frame& FrameNumbered(uint32_t number) const;
+
   // A rule prefix that would give an unattributed site an owner: of its leaf-most frame that no rule matches. Empty if
   // there is none to name (a stack of unknown addresses).
   std::string SuggestedPrefix(uint32_t site);

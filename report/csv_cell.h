@@ -6,6 +6,7 @@
 #ifndef CADASTRE_REPORT_CSV_CELL_H_
 #define CADASTRE_REPORT_CSV_CELL_H_
 
+#include <cstddef>
 #include <string>
 
 namespace cadastre {
@@ -14,6 +15,9 @@ namespace cadastre {
 // (dropped).
 // Bytes that are not UTF-8 become U+FFFD.
 std::string CsvCell(const std::string& text);
+
+// What stands in `out` from `begin` on, valid UTF-8, becomes such a cell.
+void MakeCsvCell(size_t begin, std::string* out);
 
 }  // namespace cadastre
 

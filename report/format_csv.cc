@@ -5,6 +5,8 @@
 #include "report/csv_cell.h"
 #include "report/format.h"
 #include "report/json_writer.h"
+#include "report/stack_texts.h"
+#include "symbolizer/utf8.h"
 
 namespace cadastre {
 namespace {
@@ -39,22 +41,18 @@ std::string GrowthCells(const Row& row) {
                       rate.has_value() ? absl::StrCat(std::llround(*rate)) : "");
 }
 
-std::string StackText(const Report& report, const SiteRow& row) {
-  const std::vector<const Frame*> frames = report.FramesOf(row);
-  std::string stack;
-  size_t bytes = 0;
-  for (const Frame* frame : frames) bytes += frame->function.size() + 1;
-  stack.reserve(bytes);
-  for (const Frame* frame : frames) absl::StrAppend(&stack, stack.empty() ? "" : ";", frame->function);
-  return stack;
-}
-
 void WriteSites(const Report& report, size_t limit, TextSink sink) {
+  StackTexts stacks(report.attribution, ";",
+                    [](const Frame& frame, std::string* out) { out->append(ValidUtf8(frame.function)); });
   std::string out = absl::StrCat("module,team,rule,", kNumberHeadings, ",thread,stack\n");
   for (size_t i = 0; i < report.sites.size() && i < limit; i++) {
     const SiteRow& row = report.sites[i];
     absl::StrAppend(&out, CsvCell(row.module), ",", CsvCell(row.team), ",", CsvCell(row.rule), ",",
-                    Numbers(report, row.tally), ",", CsvCell(row.thread), ",", CsvCell(StackText(report, row)), "\n");
+                    Numbers(report, row.tally), ",", CsvCell(row.thread), ",");
+    const size_t stack = out.size();
+    stacks.Append(row.site, &out);
+    MakeCsvCell(stack, &out);
+    out += '\n';
     if (out.size() < kTextPieceBytes) continue;
     sink(out);
     out.clear();

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "report/csv_cell.h"
 #include "report/estimate.h"
@@ -96,43 +95,56 @@ std::string MarkdownCell(const std::string& text) {
   return absl::StrReplaceAll(SafeText(text), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "'"}});
 }
 
-std::string NumberList(const std::vector<double>& values) {
-  return absl::StrCat(
-      "[", absl::StrJoin(values, ", ", [](std::string* out, double value) { *out += SignedNumber(value); }), "]");
+void AppendNumbers(const std::vector<double>& values, std::string* out) {
+  *out += '[';
+  for (size_t i = 0; i < values.size(); i++)
+    absl::StrAppend(out, i > 0 ? ", " : "", static_cast<int64_t>(std::llround(values[i])));
+  *out += ']';
 }
 
-std::string RowJson(const Growth& growth, const GrowthRow& row, GrowthBy by) {
-  JsonObject object;
+void AppendRowJson(const Growth& growth, const GrowthRow& row, GrowthBy by, std::string* out) {
+  JsonObject object(out);
   if (by == GrowthBy::kTeam) {
     object.TextOrNull("team", row.name);
   } else {
     object.Text("module", by == GrowthBy::kSite ? row.module : row.name).TextOrNull("team", row.team);
   }
-  object.Raw("bytes", NumberList(row.bytes)).Raw("stderr", NumberList(row.errors));
+  AppendNumbers(row.bytes, &object.Value("bytes"));
+  AppendNumbers(row.errors, &object.Value("stderr"));
   object.Raw("delta_bytes", SignedNumber(row.delta_bytes())).Raw("delta_stderr", SignedNumber(row.delta_error));
   object.TextOrNull("verdict", GrowthKindName(row.verdict.kind));
   if (row.verdict.rate_bytes_per_hour.has_value()) {
     object.Raw("rate_bytes_per_hour", SignedNumber(*row.verdict.rate_bytes_per_hour));
     object.Raw("rate_bytes_per_hour_stderr", SignedNumber(row.verdict.rate_error));
   } else {
-    object.Raw("rate_bytes_per_hour", "null").Raw("rate_bytes_per_hour_stderr", "null");
+    object.Null("rate_bytes_per_hour").Null("rate_bytes_per_hour_stderr");
   }
   object.TextOrNull("reason", row.verdict.reason);
   if (row.rate_per_1000_requests.has_value()) {
     object.Raw("rate_bytes_per_1000_requests", SignedNumber(*row.rate_per_1000_requests));
   } else {
-    object.Raw("rate_bytes_per_1000_requests", "null");
+    object.Null("rate_bytes_per_1000_requests");
   }
   if (row.cohort_bytes.has_value()) {
     object.Integer("cohort_bytes", *row.cohort_bytes);
   } else {
-    object.Raw("cohort_bytes", "null");
+    object.Null("cohort_bytes");
   }
   if (by == GrowthBy::kSite) {
     object.Text("identity", row.identity).Text("stack", row.stack.Text());
     const std::string mark = MarkOf(growth, row);
     object.TextOrNull("change", mark);
   }
+  object.Done();
+}
+
+std::string MomentJson(const Growth::Moment& moment) {
+  JsonObject object;
+  object.Text("label", moment.label).TextOrNull("time", moment.time_ns > 0 ? TimeText(moment.time_ns) : "");
+  object.TextOrNull("path", moment.path)
+      .Number("uptime_s", moment.uptime_s)
+      .Integer("interval_bytes", moment.interval_bytes);
+  object.Text("method", moment.method).Bool("baseline", moment.baseline);
   return object.Done();
 }
 
@@ -218,35 +230,30 @@ std::string FormatGrowthText(const Growth& growth, GrowthBy by, size_t top, cons
   return out;
 }
 
-std::string FormatGrowthJson(const Growth& growth, std::optional<size_t> top) {
-  std::vector<std::string> moments, modules, teams, sites, warnings;
-  for (const Growth::Moment& moment : growth.moments) {
-    JsonObject object;
-    object.Text("label", moment.label).TextOrNull("time", moment.time_ns > 0 ? TimeText(moment.time_ns) : "");
-    object.TextOrNull("path", moment.path)
-        .Number("uptime_s", moment.uptime_s)
-        .Integer("interval_bytes", moment.interval_bytes);
-    object.Text("method", moment.method).Bool("baseline", moment.baseline);
-    moments.push_back(object.Done());
-  }
-  for (const GrowthRow& row : growth.modules) modules.push_back(RowJson(growth, row, GrowthBy::kModule));
-  for (const GrowthRow& row : growth.teams) teams.push_back(RowJson(growth, row, GrowthBy::kTeam));
-  size_t left = 0;
-  for (const GrowthRow* row : Shown(growth.sites, top.value_or(SIZE_MAX), &left))
-    sites.push_back(RowJson(growth, *row, GrowthBy::kSite));
-  for (const std::string& warning : growth.warnings) warnings.push_back(JsonString(warning));
+void WriteGrowthJson(const Growth& growth, std::optional<size_t> top, TextSink sink) {
   JsonObject total;
-  total.Raw("bytes", NumberList(growth.total.bytes)).Raw("stderr", NumberList(growth.total.errors));
+  AppendNumbers(growth.total.bytes, &total.Value("bytes"));
+  AppendNumbers(growth.total.errors, &total.Value("stderr"));
   total.Raw("delta_bytes", SignedNumber(growth.total.delta_bytes()));
   total.Raw("delta_stderr", SignedNumber(growth.total.delta_error));
-  return absl::StrCat("{\n  \"schema\": \"cadastre.diff/1\",\n  \"snapshots\": ", JsonArray(moments, "  "),
-                      ",\n  \"one_process\": ", growth.one_process ? "true" : "false", ",\n  \"total\": ", total.Done(),
-                      ",\n  \"modules\": ", JsonArray(modules, "  "), ",\n  \"teams\": ", JsonArray(teams, "  "),
-                      ",\n  \"sites\": ", JsonArray(sites, "  "), ",\n  \"warnings\": ", JsonArray(warnings, "  "),
-                      "\n}\n");
+  auto rows_by = [&](GrowthBy by) {
+    return [&growth, by](const GrowthRow& row, std::string* out) { AppendRowJson(growth, row, by, out); };
+  };
+  size_t left = 0;
+  const std::vector<const GrowthRow*> sites = Shown(growth.sites, top.value_or(SIZE_MAX), &left);
+
+  JsonStream out(sink);
+  out.Member("schema", "\"cadastre.diff/1\"");
+  out.Array("snapshots", growth.moments, MomentJson);
+  out.Member("one_process", growth.one_process ? "true" : "false");
+  out.Member("total", total.Done());
+  out.ArrayOf("modules", growth.modules, rows_by(GrowthBy::kModule));
+  out.ArrayOf("teams", growth.teams, rows_by(GrowthBy::kTeam));
+  out.ArrayOf("sites", sites, [&](const GrowthRow* row, std::string* to) { rows_by(GrowthBy::kSite)(*row, to); });
+  out.Array("warnings", growth.warnings, JsonString);
 }
 
-std::string FormatGrowthCsv(const Growth& growth, GrowthBy by, std::optional<size_t> top) {
+void WriteGrowthCsv(const Growth& growth, GrowthBy by, std::optional<size_t> top, TextSink sink) {
   std::string out = by == GrowthBy::kTeam ? "team" : "module,team";
   absl::StrAppend(&out,
                   ",before_bytes,before_stderr,now_bytes,now_stderr,delta_bytes,delta_stderr,cohort_bytes,verdict,"
@@ -270,8 +277,11 @@ std::string FormatGrowthCsv(const Growth& growth, GrowthBy by, std::optional<siz
       absl::StrAppend(&out, ",", MarkOf(growth, *row), ",", row->identity, ",", CsvCell(row->stack.Text()));
     }
     out += "\n";
+    if (out.size() < kTextPieceBytes) continue;
+    sink(out);
+    out.clear();
   }
-  return out;
+  sink(out);
 }
 
 std::string FormatGrowthMarkdown(const Growth& growth, GrowthBy by, size_t top) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "report/growth.h"
+#include "report/json_writer.h"
 #include "report/text_table.h"
 
 namespace cadastre {
@@ -18,8 +19,8 @@ enum class GrowthBy { kModule, kTeam, kSite };
 
 std::string FormatGrowthText(const Growth& growth, GrowthBy by, size_t top, const TextStyle& style);
 // `top` limits the sites; modules and teams are all there.
-std::string FormatGrowthJson(const Growth& growth, std::optional<size_t> top);
-std::string FormatGrowthCsv(const Growth& growth, GrowthBy by, std::optional<size_t> top);
+void WriteGrowthJson(const Growth& growth, std::optional<size_t> top, TextSink sink);
+void WriteGrowthCsv(const Growth& growth, GrowthBy by, std::optional<size_t> top, TextSink sink);
 std::string FormatGrowthMarkdown(const Growth& growth, GrowthBy by, size_t top);
 
 // "+1.94 GiB ±0.03", "-4 MiB ±9".

@@ -8,6 +8,7 @@
 #include "report/frame_json.h"
 #include "report/json_writer.h"
 #include "report/runtime_facts.h"
+#include "report/stack_texts.h"
 
 namespace cadastre {
 namespace {
@@ -45,7 +46,7 @@ std::string ProfileJson(const Report& report) {
   if (profile.end == EndState::kExit && profile.end_status_known) {
     object.Raw("exit_status", absl::StrCat(profile.end_value));
   } else {
-    object.Raw("exit_status", "null");
+    object.Null("exit_status");
   }
   object.Integer("current_interval_bytes", profile.current_interval_bytes);
   object.Bool("paused", profile.pauses.now).Integer("pauses", profile.pauses.finished + (profile.pauses.now ? 1 : 0));
@@ -58,7 +59,7 @@ std::string ProfileJson(const Report& report) {
     object.Number("snapshot_window_s",
                   static_cast<double>(profile.snapshot_end_realtime_ns - profile.snapshot_begin_realtime_ns) / 1e9);
   } else {
-    object.Raw("snapshot_window_s", "null");
+    object.Null("snapshot_window_s");
   }
   return object.Done();
 }
@@ -86,14 +87,14 @@ void AddTally(const Report& report, const Tally& tally, JsonObject* object) {
   if (report.older_than_s > 0) {
     object->Integer("old_bytes", tally.old_bytes);
   } else {
-    object->Raw("old_bytes", "null");
+    object->Null("old_bytes");
   }
 }
 
 void AddGrowthJson(const Row& row, JsonObject* object) {
   if (!row.growth.has_value()) {
     for (const char* key : {"since_bytes", "since_bytes_stderr", "verdict", "rate_bytes_per_hour", "reason"})
-      object->Raw(key, "null");
+      object->Null(key);
     return;
   }
   const RowGrowth& growth = *row.growth;
@@ -158,11 +159,11 @@ std::string ThreadJson(const Report& report, const Row& row) {
   return object.Done();
 }
 
-std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames) {
+void AppendSiteJson(const SiteRow& row, StackTexts* stacks, std::string* out) {
   static constexpr const char* kKinds[] = {"malloc", "mmap", "stack"};
-  JsonObject object;
+  JsonObject object(out);
   if (row.unattributed) {
-    object.Raw("module", "null");
+    object.Null("module");
   } else {
     object.Text("module", row.module);
   }
@@ -172,7 +173,9 @@ std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames
   object.Integer("samples", row.tally.samples)
       .TextOrNull("thread", row.thread)
       .Text("kind", kKinds[static_cast<int>(row.kind)]);
-  frames->AppendStack(report.FramesOf(row), &object.Value("frames"));
+  object.Value("frames") += '[';
+  stacks->Append(row.site, out);
+  *out += ']';
   object.Integer("peak_bytes", row.tally.peak_bytes).TextOrNull("via", row.via);
   object.Integer("mapped_bytes", row.tally.mapped_bytes);
   object.Bool("truncated", row.truncated).TextOrNull("created_by", row.created_by);
@@ -180,9 +183,9 @@ std::string SiteJson(const Report& report, const SiteRow& row, FrameJson* frames
   if (row.owner_frame >= 0) {
     object.Integer("owner_frame", row.owner_frame);
   } else {
-    object.Raw("owner_frame", "null");
+    object.Null("owner_frame");
   }
-  return object.Done();
+  object.Done();
 }
 
 std::string SuggestionsJson(const Report& report) {
@@ -225,7 +228,7 @@ void WriteJson(const Report& report, std::optional<size_t> top, TextSink sink) {
     if (!row.unattributed || row.name != kUnattributedModule) teams.push_back(&row);
   }
   const size_t shown = std::min(report.sites.size(), top.value_or(report.sites.size()));
-  FrameJson frames;
+  StackTexts stacks(report.attribution, ", ", AppendFrameJson);
 
   JsonStream out(sink);
   out.Member("schema", "\"cadastre.report/1\"");
@@ -244,8 +247,8 @@ void WriteJson(const Report& report, std::optional<size_t> top, TextSink sink) {
   out.Array("threads", report.threads, [&](const Row& row) { return ThreadJson(report, row); });
   out.Array("holders", report.holders, [&](const Row& row) { return NamedJson(report, "holder", row); });
   out.Array("shared", report.shared, [&](const SharedRow& row) { return SharedJson(report, row); });
-  out.Array("sites", absl::MakeConstSpan(report.sites.data(), shown),
-            [&](const SiteRow& row) { return SiteJson(report, row, &frames); });
+  out.ArrayOf("sites", absl::MakeConstSpan(report.sites.data(), shown),
+              [&](const SiteRow& row, std::string* to) { AppendSiteJson(row, &stacks, to); });
   out.Member("losses", LossesJson(report));
   out.Array("warnings", warnings, JsonString);
 }

@@ -60,22 +60,16 @@ std::string FormatThreadStacksCsv(const Ledger& ledger) {
 
 std::string ThreadStacksJson(const Ledger& ledger, absl::string_view indent) {
   std::vector<std::string> threads;
-  FrameJson frames;
   for (const ThreadStack& stack : ledger.threads) {
     JsonObject object;
     object.Integer("tid", stack.tid).Text("name", stack.name);
     if (stack.end != 0) {
       object.Integer("virtual_bytes", stack.end - stack.start).Integer("resident_bytes", stack.resident_bytes);
     } else {
-      object.Raw("virtual_bytes", "null").Raw("resident_bytes", "null");
+      object.Null("virtual_bytes").Null("resident_bytes");
     }
     object.TextOrNull("owner", stack.owner).TextOrNull("team", stack.team).Bool("guessed", stack.guessed);
-    std::string& created_by = object.Value("created_by");
-    if (stack.created_by.empty()) {
-      created_by += "null";
-    } else {
-      frames.AppendStack(stack.created_by, &created_by);
-    }
+    object.Raw("created_by", stack.created_by.empty() ? "null" : StackJson(stack.created_by));
     threads.push_back(object.Done());
   }
   return JsonArray(threads, indent);

@@ -22,7 +22,7 @@ std::string ProcessOf(const Profile& profile) {
 class Taker {
  public:
   Taker(const Report& report, GrowthSnapshot* snapshot)
-      : report_(report), profile_(*report.profile), snapshot_(snapshot) {}
+      : report_(report), profile_(*report.profile), snapshot_(snapshot), identities_(report.attribution) {}
 
   void TakeSites() {
     snapshot_->sites.reserve(report_.sites.size());
@@ -32,7 +32,7 @@ class Taker {
       const Estimate estimate = EstimateOf(row.tally, snapshot_->metric);
       if (!(estimate.value > 0)) continue;
       const std::vector<const Frame*> frames = report_.FramesOf(row);
-      std::string identity = identities_.Of(frames, row.owner_frame);
+      std::string identity = identities_.Of(row.site, row.owner_frame);
       const std::string module = row.unattributed ? kUnattributedModule : row.module;
       const uint32_t owner = OwnerOf(module, row.team);
       auto [place, inserted] = numbers_.try_emplace({owner, identity}, static_cast<uint32_t>(snapshot_->sites.size()));

@@ -8,29 +8,46 @@
 #include "symbolizer/utf8.h"
 
 namespace cadastre {
+namespace {
+
+bool IsPlain(unsigned char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
+
+}  // namespace
+
+void AppendJsonString(absl::string_view text, std::string* out) {
+  *out += '"';
+  size_t plain = 0;  // where what needs no other spelling began
+  for (size_t at = 0; at < text.size();) {
+    const unsigned char c = text[at];
+    if (IsPlain(c)) {
+      at++;
+      continue;
+    }
+    const size_t length = Utf8Length(text, at);
+    if (length > 1) {
+      at += length;
+      continue;
+    }
+    out->append(text.data() + plain, at - plain);
+    if (length == 0) {
+      *out += "\\ufffd";
+    } else if (c == '"' || c == '\\') {
+      *out += '\\';
+      *out += static_cast<char>(c);
+    } else {
+      absl::StrAppendFormat(out, "\\u%04x", c);
+    }
+    plain = ++at;
+  }
+  out->append(text.data() + plain, text.size() - plain);
+  *out += '"';
+}
 
 std::string JsonString(absl::string_view text) {
-  std::string out = "\"";
+  std::string out;
   out.reserve(text.size() + 2);
-  for (size_t at = 0; at < text.size();) {
-    unsigned char c = text[at];
-    size_t length = Utf8Length(text, at);
-    if (length == 0) {
-      out += "\\ufffd";
-      at++;
-    } else if (c == '"' || c == '\\') {
-      out += '\\';
-      out += static_cast<char>(c);
-      at++;
-    } else if (c < 0x20 || c == 0x7F) {
-      absl::StrAppendFormat(&out, "\\u%04x", c);
-      at++;
-    } else {
-      absl::StrAppend(&out, text.substr(at, length));
-      at += length;
-    }
-  }
-  return out += '"';
+  AppendJsonString(text, &out);
+  return out;
 }
 
 std::string JsonNumber(double value) {
@@ -41,28 +58,39 @@ std::string JsonNumber(double value) {
   return text == "-0" ? "0" : text;
 }
 
+JsonObject::JsonObject(std::string* out) : out_(out != nullptr ? out : &own_) { *out_ += '{'; }
+
 std::string& JsonObject::Value(absl::string_view key) {
-  absl::StrAppend(&text_, text_.size() == 1 ? "\"" : ", \"", key, "\": ");
-  return text_;
+  out_->append(is_first_ ? "\"" : ", \"");
+  is_first_ = false;
+  out_->append(key.data(), key.size()).append("\": ");
+  return *out_;
 }
 
 JsonObject& JsonObject::Raw(absl::string_view key, absl::string_view json) {
   Value(key).append(json.data(), json.size());
   return *this;
 }
-JsonObject& JsonObject::Text(absl::string_view key, absl::string_view text) { return Raw(key, JsonString(text)); }
-JsonObject& JsonObject::TextOrNull(absl::string_view key, absl::string_view text) {
-  return text.empty() ? Raw(key, "null") : Text(key, text);
+JsonObject& JsonObject::Null(absl::string_view key) { return Raw(key, "null"); }
+JsonObject& JsonObject::Text(absl::string_view key, absl::string_view text) {
+  AppendJsonString(text, &Value(key));
+  return *this;
 }
-JsonObject& JsonObject::Integer(absl::string_view key, uint64_t value) { return Raw(key, absl::StrCat(value)); }
+JsonObject& JsonObject::TextOrNull(absl::string_view key, absl::string_view text) {
+  return text.empty() ? Null(key) : Text(key, text);
+}
+JsonObject& JsonObject::Integer(absl::string_view key, uint64_t value) {
+  absl::StrAppend(&Value(key), value);
+  return *this;
+}
 JsonObject& JsonObject::IntegerOrNull(absl::string_view key, uint64_t value) {
-  return value == 0 ? Raw(key, "null") : Integer(key, value);
+  return value == 0 ? Null(key) : Integer(key, value);
 }
 JsonObject& JsonObject::Number(absl::string_view key, double value) { return Raw(key, JsonNumber(value)); }
 JsonObject& JsonObject::Bool(absl::string_view key, bool value) { return Raw(key, value ? "true" : "false"); }
 std::string JsonObject::Done() {
-  text_ += '}';
-  return std::move(text_);
+  *out_ += '}';
+  return std::move(own_);
 }
 
 std::string JsonArray(const std::vector<std::string>& elements, absl::string_view indent) {

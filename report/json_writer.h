@@ -24,13 +24,20 @@
 namespace cadastre {
 
 std::string JsonString(absl::string_view text);
+void AppendJsonString(absl::string_view text, std::string* out);
 std::string JsonNumber(double value);
 
 class JsonObject {
  public:
+  JsonObject() : JsonObject(nullptr) {}
+  explicit JsonObject(std::string* out);  // is appended to it; nullptr: a text of its own, which Done returns
+  JsonObject(const JsonObject&) = delete;
+  JsonObject& operator=(const JsonObject&) = delete;
+
   JsonObject& Raw(absl::string_view key, absl::string_view json);
   JsonObject& Text(absl::string_view key, absl::string_view text);
   JsonObject& TextOrNull(absl::string_view key, absl::string_view text);  // empty = null
+  JsonObject& Null(absl::string_view key);
   JsonObject& Integer(absl::string_view key, uint64_t value);
   JsonObject& IntegerOrNull(absl::string_view key, uint64_t value);  // 0 = null
   JsonObject& Number(absl::string_view key, double value);
@@ -40,7 +47,9 @@ class JsonObject {
   std::string Done();  // once
 
  private:
-  std::string text_ = "{";
+  std::string own_;
+  std::string* out_;
+  bool is_first_ = true;
 };
 
 // [a,b] with one element a line, indented.
@@ -61,11 +70,16 @@ class JsonStream {
   // One element a line, as JsonArray has them.
   template <typename Elements, typename JsonOf>
   void Array(absl::string_view key, const Elements& elements, JsonOf json_of) {
+    ArrayOf(key, elements, [&](const auto& element, std::string* out) { out->append(json_of(element)); });
+  }
+  // The same for elements of kilobytes: append(element, out) appends what would be copied.
+  template <typename Elements, typename AppendTo>
+  void ArrayOf(absl::string_view key, const Elements& elements, AppendTo append) {
     Begin(key);
     const char* before = "[\n    ";
     for (const auto& element : elements) {
       Append(before);
-      Append(json_of(element));
+      append(element, &waiting_);
       before = ",\n    ";
     }
     Append(before[0] == '[' ? "[]" : "\n  ]");

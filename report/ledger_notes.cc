@@ -229,12 +229,12 @@ using ReapedSites = std::map<std::pair<std::string, std::string>, Reaped>;
 
 ReapedSites ReapedBySite(const LedgerInputs& inputs) {
   ReapedSites reaped;
-  SiteIdentities identities_of;
+  SiteIdentities identities_of(inputs.attribution);
   std::vector<std::string> identities(inputs.profile->sites.size());
   auto add = [&](uint32_t site, uint32_t thread, const Reaped& part) {
     const Charge& charge = inputs.attribution->ChargeOf(site, thread);
     std::string& identity = identities[site];
-    if (identity.empty()) identity = identities_of.Of(inputs.attribution->FramesOf(site), charge.owner_frame);
+    if (identity.empty()) identity = identities_of.Of(site, charge.owner_frame);
     reaped[{charge.module, identity}].Add(part);
   };
   const std::vector<Site>& sites = inputs.profile->sites;

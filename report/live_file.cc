@@ -29,7 +29,7 @@ std::string StringAt(int descriptor, const format::Header& header, uint32_t unit
   if (unit == 0 || unit > region.bytes / 8 || region.offset > INT64_MAX / 2) return "";
   const auto at = static_cast<off_t>(region.offset + 8 * static_cast<uint64_t>(unit));
   // In a packed profile only these first strings lie there.
-  if (header.version == format::kPackedVersion && static_cast<uint64_t>(at) >= header.packed_offset) return "";
+  if (format::IsPackedVersion(header.version) && static_cast<uint64_t>(at) >= header.packed_offset) return "";
   if (pread(descriptor, &string, sizeof(string), at) != static_cast<ssize_t>(sizeof(string))) return "";
   if (string.length > kLongestString || string.length > region.bytes) return "";
   std::string text(string.length, '\0');

@@ -78,7 +78,7 @@ class Copier {
     if (!format::IsKnownVersion(header_.version)) {
       return absl::DataLossError(absl::StrCat(from_name_, ": version ", header_.version, " is not supported"));
     }
-    if (header_.version == format::kPackedVersion || !RegionsAreSound()) return CopyAsItIs(options, begin);
+    if (format::IsPackedVersion(header_.version) || !RegionsAreSound()) return CopyAsItIs(options, begin);
     if (absl::Status copied = CopyRawStrings(); !copied.ok()) return copied;
     if (absl::Status copied = CopyLiveBesideNmt(options, &begin); !copied.ok()) return copied;
     if (absl::Status copied = CopySitesAndBuffers(); !copied.ok()) return copied;

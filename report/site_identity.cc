@@ -6,8 +6,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "report/attribution.h"
 
 namespace cadastre {
 namespace {
@@ -86,11 +84,32 @@ class StableHasher {
   void Add(absl::string_view text) {
     for (char c : text) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
-  std::string Text() const { return absl::StrFormat("%016x", hash_); }
+  std::string Text() const { return absl::StrCat(absl::Hex(hash_, absl::kZeroPad16)); }
 
  private:
   uint64_t hash_ = 0xcbf29ce484222325;
 };
+
+// Of the names of a stack's frames. A function that calls itself counts once.
+class StackHasher {
+ public:
+  // `name` must live until the next one.
+  void Add(const std::string& name) {
+    if (last_ != nullptr && name == *last_) return;
+    hasher_.Add(name);
+    hasher_.Add("\n");
+    last_ = &name;
+  }
+  std::string Text() const { return hasher_.Text(); }
+
+ private:
+  StableHasher hasher_;
+  const std::string* last_ = nullptr;
+};
+
+size_t ToOwner(size_t frames, int owner_frame) {
+  return owner_frame >= 0 ? std::min(frames, static_cast<size_t>(owner_frame) + 1) : frames;
+}
 
 std::string FrameName(const Frame& frame) {
   if (frame.resolved || frame.java) return StableName(frame.function);
@@ -150,28 +169,28 @@ std::string StableHash(absl::string_view text) {
   return hasher.Text();
 }
 
-const std::string& SiteIdentities::NameOf(const Frame* frame) {
-  std::string& name = names_[frame];
-  if (name.empty()) name = FrameName(*frame);
+const std::string& SiteIdentities::NameOf(uint32_t number) {
+  std::string& name = names_[number];
+  if (name.empty()) name = FrameName(attribution_->FrameNumbered(number));
   return name;
 }
 
-std::string SiteIdentities::Of(const std::vector<const Frame*>& frames, int owner_frame) {
-  const size_t end = owner_frame >= 0 ? std::min(frames.size(), static_cast<size_t>(owner_frame) + 1) : frames.size();
-  StableHasher hasher;
-  const std::string* last = nullptr;
-  for (size_t i = 0; i < end; i++) {
-    const std::string& name = NameOf(frames[i]);
-    if (last != nullptr && name == *last) continue;
-    hasher.Add(name);
-    hasher.Add("\n");
-    last = &name;
-  }
+std::string SiteIdentities::Of(uint32_t site, int owner_frame) {
+  attribution_->FrameNumbersOf(site, &numbers_);
+  numbers_.resize(ToOwner(numbers_.size(), owner_frame));
+  const uint32_t most = numbers_.empty() ? 0 : *std::max_element(numbers_.begin(), numbers_.end());
+  if (most >= names_.size()) names_.resize(most + 1);
+  StackHasher hasher;
+  for (uint32_t number : numbers_) hasher.Add(NameOf(number));
   return hasher.Text();
 }
 
 std::string SiteIdentity(const std::vector<const Frame*>& frames, int owner_frame) {
-  return SiteIdentities().Of(frames, owner_frame);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < ToOwner(frames.size(), owner_frame); i++) names.push_back(FrameName(*frames[i]));
+  StackHasher hasher;
+  for (const std::string& name : names) hasher.Add(name);
+  return hasher.Text();
 }
 
 }  // namespace cadastre

@@ -11,11 +11,12 @@
 #ifndef CADASTRE_REPORT_SITE_IDENTITY_H_
 #define CADASTRE_REPORT_SITE_IDENTITY_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "absl/container/node_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "report/attribution.h"
 #include "symbolizer/profile.h"
 
 namespace cadastre {
@@ -26,15 +27,19 @@ std::string StableName(absl::string_view function);
 // `owner_frame` is -1. What called the owner may change with any build.
 std::string SiteIdentity(const std::vector<const Frame*>& frames, int owner_frame);
 
-// The same for many sites, most of whose frames are those of others: each name is made once. Not thread-safe; frames
-// must live as long as this.
+// The same for many sites of one profile, most of whose frames are those of others: each name is made once. Not
+// thread-safe; the attribution must live as long as this.
 class SiteIdentities {
  public:
-  std::string Of(const std::vector<const Frame*>& frames, int owner_frame);
+  explicit SiteIdentities(Attribution* attribution) : attribution_(attribution) {}
+  std::string Of(uint32_t site, int owner_frame);
 
  private:
-  const std::string& NameOf(const Frame* frame);
-  absl::node_hash_map<const Frame*, std::string> names_;
+  const std::string& NameOf(uint32_t number);
+
+  Attribution* attribution_;
+  std::vector<std::string> names_;  // by number of the frame; "" = not made yet
+  std::vector<uint32_t> numbers_;   // of the stack at hand
 };
 
 // The same for any text: FNV-1a of 64 bits, the same on every machine.

@@ -67,7 +67,7 @@ class Blocks {
     if (block.stored_check != PackedStoredCheck(block, stored) || block.region >= kKinds) return false;
     const uint64_t unit = PackedUnitOf(block), room = header_.regions[block.region].bytes;
     std::vector<Block>& others = of_kind_[block.region];
-    if (unit == 0 || block.text_bytes > kMaxPackedTextBytes || block.count > kMaxPackedTextBytes / unit ||
+    if (unit == 0 || block.text_bytes > kMaxPackedTextBytes || block.count > kMaxPackedBlockBytes / unit ||
         block.first > room / unit || block.count > room / unit - block.first ||
         block.stored_bytes < LeastStoredBytes(block))
       return false;
@@ -143,7 +143,7 @@ class PackedBytes : public ProfileBytes {
         memcpy(to, text_.data(), text_.size());
         return true;
       case kPackedRecords:
-        return DecodeRecords(block.facts.region, text_, to, block.facts.count);
+        return DecodeRecords(header_.version, block.facts.region, text_, to, block.facts.count);
       default:
         return DecodeStacks(text_, reinterpret_cast<uint64_t*>(to), block.facts.count);
     }
@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<ProfileBytes>> Unpacked(const std::string& path, 
   LoadedRegion first = file->Load(0, sizeof(header));
   if (first.bytes() < sizeof(header)) return file;
   memcpy(&header, first.data(), sizeof(header));
-  if (memcmp(header.magic, format::kMagic, sizeof(format::kMagic)) != 0 || header.version != format::kPackedVersion)
+  if (memcmp(header.magic, format::kMagic, sizeof(format::kMagic)) != 0 || !format::IsPackedVersion(header.version))
     return file;
   const std::string damaged = absl::StrCat(path, ": the header of a packed profile is damaged: ");
   if (header.packed_offset < sizeof(header) || header.packed_offset > file->size()) {

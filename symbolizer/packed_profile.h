@@ -2,7 +2,8 @@
 // target, whose live file stays as profile_format.h describes it.
 //
 // Bytes, little-endian:
-//   0       format::Header, version kPackedVersion. Its regions and file_bytes are those of the profile before: what a
+//   0       format::Header, version kPackedVersion (in version 3 sites have other columns). Its regions and file_bytes
+//   are those of the profile before: what a
 //           reader gets is that file again, without what nobody reads (free slots, hashes of sites).
 //   4096    the strings region as it is, up to Header::packed_offset: exe, host and options, for who looks at the
 //           header alone (the target's `keep=`). Left out where they would take more than kMostRawStringBytes.
@@ -30,9 +31,13 @@
 namespace cadastre {
 
 inline constexpr uint32_t kPackedBlockMagic = 0x4b4c4243;  // "CBLK"
-inline constexpr uint64_t kPackedUnitBytes = 256 << 10;    // of a region, in one block; stacks have more
-inline constexpr uint64_t kMaxPackedTextBytes = 4 << 20;   // columns may take more than the records did
-inline constexpr uint64_t kMostUnfolded = 1024;            // bytes of a region for each stored one
+// Of a region, in one block. A new block makes records tell anew what the one before has told; and stacks all words of
+// theirs, which are fewer than 8 bytes a word.
+inline constexpr uint64_t kPackedPlainBytes = 256 << 10, kPackedRecordBytes = 1 << 20, kPackedStackBytes = 4 << 20;
+inline constexpr uint64_t kMaxPackedBlockBytes = 4 << 20;
+// A word of a stack takes at most 16 bytes in columns, which is twice what it was; records at most 2.1 times.
+inline constexpr uint64_t kMaxPackedTextBytes = 3 * kMaxPackedBlockBytes;
+inline constexpr uint64_t kMostUnfolded = 1024;  // bytes of a region for each stored one
 inline constexpr uint64_t kMaxUnpackedBytes = (1ull << 38) + (1ull << 32);
 inline constexpr uint64_t kMostRawStringBytes = 64 << 10;
 

@@ -75,6 +75,7 @@ class PackedWriter {
   std::string path_;
   uint64_t packed_offset_ = sizeof(format::Header), offset_ = packed_offset_;
   uint64_t blocks_ = 0;
+  uint64_t text_bytes_ = 0;               // compressed so far
   std::vector<format::LiveRecord> live_;  // not written yet
   uint64_t live_written_ = 0;
   uint64_t peak_epoch_ = 0;

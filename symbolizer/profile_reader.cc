@@ -172,8 +172,8 @@ absl::Status ProfileReader::ReadHeader() {
   }
   if (!format::IsKnownVersion(header_.version)) {
     return Error(absl::StrCat("version ", header_.version, " at offset ", offsetof(format::Header, version),
-                              " is not supported; this program reads versions ", format::kVersion, " and ",
-                              format::kPackedVersion));
+                              " is not supported; this program reads versions ", format::kVersion, ", ",
+                              format::kOldestPackedVersion, " and ", format::kPackedVersion));
   }
   if (header_.header_bytes != sizeof(format::Header)) {
     return Error(absl::StrCat("a header of ", header_.header_bytes, " bytes at offset ",

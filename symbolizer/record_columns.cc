@@ -30,12 +30,20 @@ enum class Order : uint8_t {
   kBySite,  // of a live sample: what is allocated at one site has one size, and often one time
 };
 
+// What the difference is told in, rounded down; another column has what is left.
+enum class Unit : uint8_t {
+  kOne,      // no other column
+  kSixteen,  // what addresses are multiples of
+  kSample,   // of a site: how many samples it had
+  kBlock,    // of a site: bytes a sample. Most sites allocate blocks of one size, and hold a few of them.
+};
+
 struct Field {
   uint16_t offset, bytes;
   From from = From::kZero;
   uint16_t other = 0;  // its offset
   Order order = Order::kAsTheyLie;
-  uint8_t unit_bits = 0;  // > 0: told in units of 2^bits, with a column for what is left
+  Unit unit = Unit::kOne;
   bool numbered = false;  // few values, each of them long
 };
 
@@ -47,7 +55,7 @@ constexpr Field kLiveFields[] = {
     {FIELD(LiveRecord, state)},
     {FIELD(LiveRecord, site), .from = From::kPrevious},
     {FIELD(LiveRecord, size), .order = Order::kBySite},
-    {FIELD(LiveRecord, address), .from = From::kBlockEnd, .unit_bits = 4},
+    {FIELD(LiveRecord, address), .from = From::kBlockEnd, .unit = Unit::kSixteen},
     {FIELD(LiveRecord, weight), .from = From::kField, .other = offsetof(LiveRecord, size)},
     // Where every allocation is recorded, by a clock that ticks some hundred times a second.
     {FIELD(LiveRecord, time_ns), .order = Order::kBySite, .numbered = true},
@@ -55,6 +63,26 @@ constexpr Field kLiveFields[] = {
     {FIELD(LiveRecord, context)},
 };
 constexpr Field kSiteFields[] = {
+    {FIELD(SiteRecord, state)},
+    {FIELD(SiteRecord, frame_count), .from = From::kPrevious},
+    {FIELD(SiteRecord, frame_start), .from = From::kStackEnd},
+    {FIELD(SiteRecord, kind)},
+    {FIELD(SiteRecord, flags)},
+    {FIELD(SiteRecord, samples)},
+    {FIELD(SiteRecord, count_fixed), .from = From::kBlocks, .other = offsetof(SiteRecord, samples)},
+    {FIELD(SiteRecord, allocated_bytes), .unit = Unit::kSample},
+    {FIELD(SiteRecord, allocated_variance)},
+    {FIELD(SiteRecord, live_bytes), .unit = Unit::kBlock},
+    {FIELD(SiteRecord, live_at_peak_bytes), .from = From::kField, .other = offsetof(SiteRecord, live_bytes),
+     .unit = Unit::kBlock},
+    {FIELD(SiteRecord, peak_epoch), .numbered = true},
+    {FIELD(SiteRecord, own_peak_bytes), .from = From::kField, .other = offsetof(SiteRecord, allocated_bytes),
+     .unit = Unit::kBlock},
+    {FIELD(SiteRecord, first_thread)},
+    {FIELD(SiteRecord, frees)},
+    {FIELD(SiteRecord, frees_by_reaper)},
+};
+constexpr Field kSiteFieldsOfVersion3[] = {
     {FIELD(SiteRecord, state)},
     {FIELD(SiteRecord, frame_count)},
     {FIELD(SiteRecord, frame_start), .from = From::kStackEnd},
@@ -88,11 +116,12 @@ struct Layout {
   uint64_t record_bytes = 0;
 };
 
-Layout LayoutOf(uint32_t kind) {
+Layout LayoutOf(uint32_t version, uint32_t kind) {
   switch (kind) {
     case format::kRegionLive:
       return {kLiveFields, sizeof(LiveRecord)};
     case format::kRegionSites:
+      if (version == 3) return {kSiteFieldsOfVersion3, sizeof(SiteRecord)};
       return {kSiteFields, sizeof(SiteRecord)};
     case format::kRegionMappings:
       return {kMappingFields, sizeof(MappingRecord)};
@@ -135,6 +164,24 @@ uint64_t ExpectedOf(const char* record, const char* previous, const Field& field
   return 0;
 }
 
+// At least 1.
+uint64_t UnitOf(const char* record, Unit unit) {
+  if (unit == Unit::kSixteen) return 16;
+  uint64_t value = ValueAt(record, offsetof(SiteRecord, samples), sizeof(SiteRecord::samples));
+  if (unit == Unit::kBlock && value > 0)
+    value = ValueAt(record, offsetof(SiteRecord, allocated_bytes), sizeof(SiteRecord::allocated_bytes)) / value;
+  return value > 0 && value <= INT64_MAX ? value : 1;
+}
+
+// Takes the difference's rest, in [0, unit), out of it and leaves the whole units, rounded down.
+uint64_t TakeRest(uint64_t unit, uint64_t* difference) {
+  const auto value = static_cast<int64_t>(*difference), step = static_cast<int64_t>(unit);
+  const int64_t units = value / step - (value % step < 0 ? 1 : 0);
+  const uint64_t rest = *difference - static_cast<uint64_t>(units) * unit;
+  *difference = static_cast<uint64_t>(units);
+  return rest;
+}
+
 // A small difference in either direction is a small number.
 uint64_t Folded(uint64_t difference) {
   return (difference << 1) ^ static_cast<uint64_t>(static_cast<int64_t>(difference) >> 63);
@@ -170,13 +217,10 @@ void EncodeField(const Field& field, const std::vector<const char*>& records, Co
     const std::vector<uint64_t> distinct = NumberValues(&values);
     PutSet(distinct, columns);
   }
-  if (field.unit_bits > 0) {
+  if (field.unit != Unit::kOne) {
     std::vector<uint64_t> rests;
     rests.reserve(values.size());
-    for (uint64_t& value : values) {
-      rests.push_back(value & ((uint64_t{1} << field.unit_bits) - 1));
-      value = static_cast<uint64_t>(static_cast<int64_t>(value) >> field.unit_bits);
-    }
+    for (size_t i = 0; i < values.size(); i++) rests.push_back(TakeRest(UnitOf(records[i], field.unit), &values[i]));
     PutColumn(rests, columns);
   }
   if (field.from != From::kZero) {
@@ -188,12 +232,12 @@ void EncodeField(const Field& field, const std::vector<const char*>& records, Co
 bool DecodeField(const Field& field, const std::vector<char*>& records, PackedReader* in) {
   std::vector<uint64_t> distinct, rests;
   if (field.numbered) distinct = Set(in);
-  if (field.unit_bits > 0) rests = Column(records.size(), in);
+  if (field.unit != Unit::kOne) rests = Column(records.size(), in);
   const char* previous = nullptr;
   for (size_t i = 0; i < records.size(); i++) {
     uint64_t value = in->Varint();
     if (field.from != From::kZero) value = Unfolded(value);
-    if (field.unit_bits > 0) value = (value << field.unit_bits) + rests[i];
+    if (field.unit != Unit::kOne) value = value * UnitOf(records[i], field.unit) + rests[i];
     if (field.numbered) {
       if (value >= distinct.size()) return false;
       value = distinct[value];
@@ -207,10 +251,10 @@ bool DecodeField(const Field& field, const std::vector<char*>& records, PackedRe
 
 }  // namespace
 
-uint64_t RecordBytesOf(uint32_t kind) { return LayoutOf(kind).record_bytes; }
+uint64_t RecordBytesOf(uint32_t kind) { return LayoutOf(format::kPackedVersion, kind).record_bytes; }
 
 bool EncodeRecords(uint32_t kind, const char* records, uint64_t count, ColumnText* columns) {
-  const Layout layout = LayoutOf(kind);
+  const Layout layout = LayoutOf(format::kPackedVersion, kind);
   std::vector<const char*> used;
   std::vector<uint64_t> gaps;
   uint64_t next = 0;
@@ -229,8 +273,8 @@ bool EncodeRecords(uint32_t kind, const char* records, uint64_t count, ColumnTex
   return true;
 }
 
-bool DecodeRecords(uint32_t kind, const std::string& text, char* records, uint64_t count) {
-  const Layout layout = LayoutOf(kind);
+bool DecodeRecords(uint32_t version, uint32_t kind, const std::string& text, char* records, uint64_t count) {
+  const Layout layout = LayoutOf(version, kind);
   if (layout.record_bytes == 0) return false;
   PackedReader in(text);
   const uint64_t used_count = in.Count(layout.fields.size());

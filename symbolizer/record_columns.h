@@ -8,13 +8,14 @@
 //
 // Text: varint count of the records in use, for each how many free ones lie before it, then a column for each field in
 // the order of the tables in record_columns.cc. A field that is numbered is two columns: how many distinct values there
-// are and these, ascending, as differences; then the numbers of them.
+// are and these, ascending, as differences; then the numbers of them. A field that is told in units is two columns:
+// what is left of each, then the whole units.
 //
 // Example:
 //   ColumnText columns;
 //   EncodeRecords(format::kRegionLive, bytes, count, &columns);
 //   std::vector<char> again(count * sizeof(format::LiveRecord));   // zeros
-//   bool whole = DecodeRecords(format::kRegionLive, columns.text, again.data(), count);
+//   bool whole = DecodeRecords(format::kPackedVersion, format::kRegionLive, columns.text, again.data(), count);
 #ifndef CADASTRE_SYMBOLIZER_RECORD_COLUMNS_H_
 #define CADASTRE_SYMBOLIZER_RECORD_COLUMNS_H_
 
@@ -33,7 +34,8 @@ uint64_t RecordBytesOf(uint32_t kind);
 bool EncodeRecords(uint32_t kind, const char* records, uint64_t count, ColumnText* columns);
 
 // `records` has room for `count` records and is all zeros.
-bool DecodeRecords(uint32_t kind, const std::string& text, char* records, uint64_t count);
+// `version` is the file's (format::IsPackedVersion).
+bool DecodeRecords(uint32_t version, uint32_t kind, const std::string& text, char* records, uint64_t count);
 
 }  // namespace cadastre
 

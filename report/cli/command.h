@@ -37,7 +37,7 @@ inline constexpr int kExitDone = 0, kExitFailed = 1, kExitUnusable = 2;
 
 struct Invocation {
   int status = kExitDone;
-  bool has_target = false;          // a "--" was given
+  bool has_target = false;          // a "--" was given, of run or doctor
   std::vector<std::string> target;  // what stood after it
   struct sigaction inherited_sigpipe {
   }, inherited_sigxfsz{};  // main() ignores them for its own output

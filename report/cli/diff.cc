@@ -41,8 +41,12 @@ int Diff(DiffCommand command) {
   const GrowthBy by = command.by == "team"   ? GrowthBy::kTeam
                       : command.by == "site" ? GrowthBy::kSite
                                              : GrowthBy::kModule;
-  if (command.format == "json") return Print(FormatGrowthJson(*growth, command.top));
-  if (command.format == "csv") return Print(FormatGrowthCsv(*growth, by, command.top));
+  if (command.format == "json") {
+    return PrintPieces([&](TextSink sink) { WriteGrowthJson(*growth, command.top, sink); });
+  }
+  if (command.format == "csv") {
+    return PrintPieces([&](TextSink sink) { WriteGrowthCsv(*growth, by, command.top, sink); });
+  }
   if (command.format == "markdown") return Print(FormatGrowthMarkdown(*growth, by, command.top.value_or(10)));
   return Print(FormatGrowthText(*growth, by, command.top.value_or(10), StyleForDescriptor(STDOUT_FILENO)));
 }

@@ -32,9 +32,10 @@ size_t OwnWords(CLI::App* run, const std::vector<std::string>& words) {
 }
 
 // Another program's command line goes to the invocation: the parser never sees it. It stands after "--" and, for `run`,
-// may begin with the program's name.
+// may begin with the program's name. Of other commands "--" says that no options follow, as the parser knows.
 std::vector<std::string> TakeTarget(CLI::App& app, std::vector<std::string> words, cadastre::Invocation* invocation) {
-  auto end = std::find(words.begin(), words.end(), "--");
+  auto end = words.end();
+  if (!words.empty() && words[0] == "doctor") end = std::find(words.begin(), words.end(), "--");
   if (!words.empty() && words[0] == "run") {
     std::vector<std::string> rest(words.begin() + 1, words.end());
     end = words.begin() + 1 + static_cast<std::ptrdiff_t>(OwnWords(app.get_subcommand("run"), rest));

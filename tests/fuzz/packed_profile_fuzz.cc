@@ -74,7 +74,8 @@ std::vector<std::string> FuzzSeeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace cadastre;
-  const format::Header header = testing::PackedHeader();
+  format::Header header = testing::PackedHeader();
+  if (size > 0 && bytes[size - 1] % 2 == 1) header.version = format::kOldestPackedVersion;
   std::string file(reinterpret_cast<const char*>(&header), sizeof(header));
   uint64_t blocks = 0;
   auto add = [&](PackedBlock block, const uint8_t* text, size_t text_bytes) {

@@ -210,6 +210,17 @@ class CommandTest(unittest.TestCase):
             self.assertEqual((ran.status, ran.stdout, ran.stderr.count("\n")), (2, "", 1), ran)
             self.assertIn(said, ran.stderr)
 
+    def test_behind_two_dashes_stand_no_options(self):
+        path = os.path.join(self.out, "-odd.cad")
+        os.rename(self.recorded(self.run_sh(":", "--quiet").stderr), path)
+        for words in (["report", "--min-samples", "0", "--"], ["print", "--"], ["rules", "init", "--"]):
+            with self.subTest(words=words):
+                ran = self.cadastre(*words, "-odd.cad")
+                self.assertEqual((ran.status, ran.stderr), (0, ""))
+                self.assertEqual(ran.stdout, self.cadastre(*words[:-1], path).stdout.replace(path, "-odd.cad"))
+        self.assertEqual(self.cadastre("diff", "--", "-odd.cad", "-odd.cad").status, 0)
+        self.assertEqual(self.cadastre("report", path, "--", "more").status, 2)
+
     def test_a_library_in_a_directory_with_a_space_leaves_nothing_behind(self):
         folder = os.path.join(self.out, "a b")
         os.mkdir(folder)

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "report/format.h"
+#include "symbolizer/utf8.h"
 #include "tests/unit/report/report_fixture.h"
 
 namespace cadastre {
@@ -250,6 +251,45 @@ std::vector<std::string> CsvCells(const std::string& line) {
     }
   }
   return cells;
+}
+
+TEST_CASE("A stack reads the same however many others share its frames", "[formats]") {
+  ReportFixture fixture(kRules);
+  constexpr char kOwn[] = "malloc@/usr/lib/libcadastre.so";
+  const std::vector<std::vector<std::string>> stacks = {
+      {kOwn, kLibc, "a@/opt/app", "b@/opt/app"},
+      {kOwn, "b@/opt/app", "broken \xff, \"quoted\"@/opt/app", "a@/opt/app"},
+      {"java:com.acme.search.Index.add", kOwn, kLibc, "b@/opt/app"},
+      {"broken \xff, \"quoted\"@/opt/app"},
+      {kOwn},
+      {"# no comment@/opt/app", "a@/opt/app"},
+  };
+  for (size_t i = 0; i < stacks.size(); i++) fixture.AddLive(fixture.AddSite(stacks[i]), 4096, 526'000 - i);
+  // What one address was inlined from are frames too.
+  for (auto& [raw, frames] : fixture.profile.stored_symbols) {
+    if (frames[0].function == "b") frames.resize(3, frames[0]);
+  }
+  const Report report = fixture.Build({.by = GroupBy::kSite});
+  const json document = JsonOf(report);
+  const std::vector<std::string> lines = absl::StrSplit(CsvOf(report), '\n', absl::SkipEmpty());
+  REQUIRE(document["sites"].size() == stacks.size());
+  REQUIRE(lines.size() == stacks.size() + 1);
+  const std::vector<std::string> expected = {"malloc;a;b;b;b",
+                                             "\"b;b;b;broken \ufffd, \"\"quoted\"\";a\"",
+                                             "com.acme.search.Index.add;malloc;b;b;b",
+                                             "\"broken \ufffd, \"\"quoted\"\"\"",
+                                             "",
+                                             "\"# no comment;a\""};
+  for (size_t i = 0; i < stacks.size(); i++) {
+    CHECK(lines[i + 1].ends_with("," + expected[i]));
+    const std::vector<const Frame*> frames = report.FramesOf(report.sites[i]);
+    REQUIRE(document["sites"][i]["frames"].size() == frames.size());
+    for (size_t f = 0; f < frames.size(); f++) {
+      const json& frame = document["sites"][i]["frames"][f];
+      CHECK(frame["language"] == (frames[f]->java ? "java" : "native"));
+      CHECK(frame["function"] == ValidUtf8(frames[f]->function));
+    }
+  }
 }
 
 TEST_CASE("The table says which metric it shows", "[formats]") {

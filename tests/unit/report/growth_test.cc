@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "report/format_growth.h"
 #include "report/shared_samples.h"
 #include "report/site_lines.h"
@@ -118,7 +119,8 @@ TEST_CASE("Sites that grew alike are printed by their lines, in whatever order t
   REQUIRE(growth.ok());
   auto order = [&](std::optional<size_t> top) {
     std::string letters;
-    const std::string csv = FormatGrowthCsv(*growth, GrowthBy::kSite, top);
+    std::string csv;
+    WriteGrowthCsv(*growth, GrowthBy::kSite, top, [&](absl::string_view piece) { absl::StrAppend(&csv, piece); });
     for (size_t at = csv.find("stack ", csv.find('\n')); at != std::string::npos; at = csv.find("stack ", at + 1))
       letters += csv[at + 6];
     return letters;

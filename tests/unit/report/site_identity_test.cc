@@ -3,6 +3,7 @@
 #include "report/site_identity.h"
 
 #include "tests/support/catch.h"
+#include "tests/unit/report/report_fixture.h"
 
 namespace cadastre {
 namespace {
@@ -79,6 +80,24 @@ TEST_CASE("An identity goes to the owner, without lines, files, versions and rec
   elsewhere.function = "0x7fff11223344";
   CHECK(SiteIdentity({&address}, -1) == SiteIdentity({&elsewhere}, -1));
   CHECK(StableHash("") == "cbf29ce484222325");
+}
+
+TEST_CASE("A site of a profile has the identity of its stack, whatever its frames are shared with", "[site_identity]") {
+  ReportFixture fixture;
+  const std::vector<std::vector<std::string>> stacks = {
+      {"malloc@/usr/lib/libcadastre.so", "malloc@/lib/libc.so.6", "java:com.acme.Shop$$Lambda$14/0x01.run",
+       "java:a.B.c"},
+      {"java:a.B.c", "java:a.B.c", "malloc@/lib/libc.so.6"},
+      {"malloc@/usr/lib/libcadastre.so"},
+      {"malloc@/lib/libc.so.6", "java:com.acme.Shop$$Lambda$9/0x02.run", "java:a.B.c"},
+  };
+  for (const std::vector<std::string>& stack : stacks) fixture.AddSite(stack);
+  SiteIdentities identities(&fixture.attribution());
+  for (int owner : {-1, 0, 1, 9}) {
+    for (uint32_t site = 0; site < stacks.size(); site++)
+      CHECK(identities.Of(site, owner) == SiteIdentity(fixture.attribution().FramesOf(site), owner));
+  }
+  CHECK(identities.Of(0, -1) == identities.Of(3, -1));
 }
 
 }  // namespace

@@ -14,11 +14,8 @@
 #include <set>
 #include <sstream>
 
-#include "symbolizer/packed_text.h"
 #include "symbolizer/packed_writer.h"
 #include "symbolizer/profile.h"
-#include "symbolizer/record_columns.h"
-#include "symbolizer/stack_columns.h"
 #include "symbolizer/symbolizer.h"
 #include "tests/support/catch.h"
 #include "tests/support/profile_builder.h"
@@ -29,7 +26,7 @@ namespace {
 
 using testing::ProfileBuilder;
 
-constexpr uint32_t kSites = 3000, kLive = 12000;  // several blocks of each
+constexpr uint32_t kSites = 20000, kLive = 50000;  // several blocks of each
 
 // A service: stacks that share their roots, threads, mappings, a pending delta, a free slot and a torn one.
 ProfileBuilder Service() {
@@ -254,7 +251,7 @@ TEST_CASE("What is larger than a profile can be is refused", "[packed_profile]")
   CHECK(message().find("its blocks begin at ") != std::string::npos);
   header = HeaderOf(folder.Bytes());
   header.version = format::kPackedVersion + 1;
-  CHECK(message() == "x.cad: version 4 at offset 8 is not supported; this program reads versions 1 and 3");
+  CHECK(message() == "x.cad: version 5 at offset 8 is not supported; this program reads versions 1, 3 and 4");
 }
 
 TEST_CASE("A block that unfolds to more than it may is not unpacked", "[packed_profile]") {
@@ -264,7 +261,7 @@ TEST_CASE("A block that unfolds to more than it may is not unpacked", "[packed_p
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT, 0600);
   // The same records again and again: blocks of one region must ascend.
   PackedWriter out(descriptor, path);
-  const std::string zeros(kPackedUnitBytes, '\1');
+  const std::string zeros(kPackedPlainBytes, '\1');
   for (int i = 0; i < 100; i++) out.Add(format::kRegionStrings, 0, zeros.data(), zeros.size());
   REQUIRE(out.Finish(&header).ok());
   close(descriptor);
@@ -277,7 +274,7 @@ TEST_CASE("A block that unfolds to more than it may is not unpacked", "[packed_p
 TEST_CASE("A block unfolds to no more than its stored bytes answer for", "[packed_profile]") {
   format::Header header = HeaderOf(Folder(Service()).Bytes());
   header.packed_offset = sizeof(header);
-  const std::string text(kPackedUnitBytes, '\1');
+  const std::string text(kPackedPlainBytes, '\1');
   std::string small(ZSTD_compressBound(text.size()), '\0');
   small.resize(ZSTD_compress(small.data(), small.size(), text.data(), text.size(), 3));
   auto incomplete_with = [&](uint64_t stored_bytes) {
@@ -301,54 +298,31 @@ TEST_CASE("A block unfolds to no more than its stored bytes answer for", "[packe
   CHECK(incomplete_with(text.size() / kMostUnfolded).ends_with(": 1 blocks are whole"));
 }
 
-TEST_CASE("Columns that cannot be are refused", "[packed_profile]") {
-  std::vector<format::LiveRecord> records(3);
-  for (uint32_t i = 0; i < 3; i++) records[i] = {7 << 2 | format::kReady, i, 4096 * i + 16, 24, 24, i, 0, 0};
-  ColumnText columns;
-  REQUIRE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), 3, &columns));
-  const std::string& text = columns.text;
-  std::vector<format::LiveRecord> again(3);
-  auto decode = [&](const std::string& bytes, uint64_t count) {
-    again.assign(3, {});
-    return DecodeRecords(format::kRegionLive, bytes, reinterpret_cast<char*>(again.data()), count);
-  };
-  REQUIRE(decode(text, 3));
-  CHECK(again[2].address == 4096 * 2 + 16);
-  CHECK(again[2].state == format::kReady);
-  CHECK_FALSE(decode(text, 2));
-  CHECK_FALSE(decode(text + '\0', 3));
-  for (size_t cut = 0; cut < text.size(); cut++) CHECK_FALSE(decode(text.substr(0, cut), 3));
-  records.assign(3, {});
-  CHECK_FALSE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), 3, &columns));
-}
-
-TEST_CASE("Columns give back any number that a field can hold", "[packed_profile]") {
-  std::vector<format::LiveRecord> records;
-  for (uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{15}, uint64_t{16}, uint64_t{17}, UINT64_MAX / 3,
-                         UINT64_MAX - 16, UINT64_MAX})
-    for (uint64_t other : {uint64_t{3}, UINT64_MAX, value}) {
-      const auto site = static_cast<uint32_t>(value ^ other);
-      records.push_back({format::kWriting, site, value, other, value - other, value * other, site, ~site});
-    }
-  ColumnText columns;
-  REQUIRE(EncodeRecords(format::kRegionLive, reinterpret_cast<const char*>(records.data()), records.size(), &columns));
-  std::vector<format::LiveRecord> again(records.size());
-  REQUIRE(DecodeRecords(format::kRegionLive, columns.text, reinterpret_cast<char*>(again.data()), again.size()));
-  CHECK(memcmp(again.data(), records.data(), records.size() * sizeof(format::LiveRecord)) == 0);
-}
-
-TEST_CASE("Stacks come back from columns, and columns that cannot be are refused", "[packed_profile]") {
-  const uint64_t words[] = {1, 2, 9, 0, 0, 3, 2, 9, 9, 9};
-  const StackPlace places[] = {{100, 3}, {105, 3}, {108, 2}};
-  ColumnText columns;
-  EncodeStacks(places, words, 100, &columns);
-  const std::string& text = columns.text;
-  uint64_t again[10] = {};
-  REQUIRE(DecodeStacks(text, again, 10));
-  CHECK(memcmp(words, again, sizeof(words)) == 0);
-  CHECK_FALSE(DecodeStacks(text, again, 9));
-  CHECK_FALSE(DecodeStacks(text + '\0', again, 10));
-  for (size_t cut = 0; cut < text.size(); cut++) CHECK_FALSE(DecodeStacks(text.substr(0, cut), again, 10));
+// 1,000 sites that allocate blocks of one size each and hold some of them.
+TEST_CASE("A site of blocks of one size costs what its counts cost", "[packed_profile]") {
+  ProfileBuilder builder;
+  builder.header().peak_epoch = 3;
+  const uint32_t library = builder.AddLibrary("/opt/app/libbilling.so", "00112233");
+  for (uint64_t i = 0; i < 1000; i++) {
+    const uint64_t bytes = 1000 + i * 7919 % 8999, samples = 2 + i * 31 % 5;
+    format::SiteRecord& site =
+        builder.site(builder.AddSite({format::MakeLibraryFrame(format::kFrameReturn, library, 0x1000)}));
+    site.samples = samples;
+    site.allocated_bytes = samples * bytes;
+    site.live_bytes = static_cast<int64_t>(i * 17 % samples * bytes);
+    site.live_at_peak_bytes = static_cast<int64_t>(i * 13 % samples * bytes);
+    site.peak_epoch = 3;
+    site.own_peak_bytes = static_cast<int64_t>((samples - 1) * bytes);
+  }
+  const std::string bytes = Folder(builder).Bytes();
+  uint64_t stored = 0;
+  for (uint64_t at : BlocksOf(bytes)) {
+    PackedBlock block;
+    memcpy(&block, bytes.data() + at, sizeof(block));
+    if (block.region == format::kRegionSites) stored += block.stored_bytes;
+  }
+  // 13 bits that say which size, and 2 for each of four counts.
+  CHECK(stored < 1000 * (13 + 4 * 3) / 8);
 }
 
 }  // namespace
