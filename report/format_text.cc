@@ -116,7 +116,9 @@ class TextFormat {
     if (!profile_.host.empty()) parts.push_back(absl::StrCat("host ", profile_.host));
     if (!profile_.labels.empty()) parts.push_back(absl::StrReplaceAll(profile_.labels, {{":", " "}, {"\n", " · "}}));
     parts.push_back(AllocatorName(profile_));
-    parts.push_back(absl::StrCat("up ", FormatDuration(Seconds(profile_.duration_ns))));
+    // Of what is lost the last sample is all that is known.
+    const char* up = profile_.end == EndState::kLost ? "up at least " : "up ";
+    parts.push_back(absl::StrCat(up, FormatDuration(Seconds(profile_.duration_ns))));
     if (profile_.is_snapshot) {
       uint64_t window_ns = profile_.snapshot_end_realtime_ns - profile_.snapshot_begin_realtime_ns;
       parts.push_back(absl::StrCat("snapshot ", profile_.label, profile_.label.empty() ? "" : " ", "at ",

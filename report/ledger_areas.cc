@@ -125,6 +125,7 @@ class Cutter {
       }
     });
     AdoptNeighbours(first, pieces);
+    AdoptGrowth(area, first, pieces);
     Divide(area, first, pieces);
   }
 
@@ -137,6 +138,15 @@ class Cutter {
     for (size_t i = first; has_block && i < pieces->size(); i++) {
       if ((*pieces)[i].use.kind == LedgerKind::kUnexplained) (*pieces)[i].use = {LedgerKind::kRetention};
     }
+  }
+
+  // Below what was mapped to grow downwards lies what the kernel has made it grow by, without a call.
+  void AdoptGrowth(const MemoryArea& area, size_t first, std::vector<LedgerPiece>* pieces) const {
+    const bool has_grown =
+        area.grows_down && pieces->size() > first + 1 && (*pieces)[first].use.kind == LedgerKind::kUnexplained;
+    if (!has_grown) return;
+    (*pieces)[first + 1].start = (*pieces)[first].start;
+    pieces->erase(pieces->begin() + static_cast<ptrdiff_t>(first));
   }
 
   // As committed.h says; and pages of a file or of shared memory that are mapped several times (by ZGC up to JDK 17

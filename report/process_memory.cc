@@ -35,6 +35,9 @@ constexpr size_t kMaxSmapsBytes = 1 << 30;
 constexpr uint64_t kMaxPagemapArea = 16ull << 30;
 constexpr size_t kMaxResidentRanges = 4 << 20;
 constexpr uint64_t kPagePresent = 1ull << 63;
+// Of a file or of shared memory; mapped by this process alone. Neither is said of the page of zeroes, and of few
+// others: what a child after fork shares.
+constexpr uint64_t kPageIsSomebodys = 1ull << 61 | 1ull << 56;
 
 // The whole file, or why not.
 absl::StatusOr<std::string> ReadProcFile(const std::string& path) {
@@ -74,31 +77,51 @@ class ResidentPages {
       Push(area.start, area.end);
       return true;
     }
-    const size_t before = ranges_.size();
+    std::vector<MemoryRange> present, somebodys;
+    if (!Find(area, kPagePresent, &present)) return false;
+    // A page of zeroes that was only read is present and none of Rss's.
+    const uint64_t all = Sum(present);
+    if (all > area.rss_bytes && Find(area, kPageIsSomebodys, &somebodys)) {
+      const uint64_t some = Sum(somebodys);
+      const uint64_t off = some > area.rss_bytes ? some - area.rss_bytes : area.rss_bytes - some;
+      if (off < all - area.rss_bytes) present = std::move(somebodys);
+    }
+    for (const MemoryRange& range : present) Push(range.start, range.end);
+    return true;
+  }
+
+ private:
+  // The area's pages that are present and have one of `bits`. False: not known, or too many.
+  bool Find(const MemoryArea& area, uint64_t bits, std::vector<MemoryRange>* found) {
     for (uint64_t at = area.start; at < area.end;) {
       const uint64_t count = std::min<uint64_t>((area.end - at) / kPage, entries_.size());
       const ssize_t wanted = static_cast<ssize_t>(count * 8);
-      if (descriptor_ < 0 || ranges_.size() > kMaxResidentRanges ||
-          pread(descriptor_, entries_.data(), count * 8, static_cast<off_t>(at / kPage * 8)) != wanted) {
-        ranges_.resize(before);
+      if (descriptor_ < 0 || ranges_.size() + found->size() > kMaxResidentRanges ||
+          pread(descriptor_, entries_.data(), count * 8, static_cast<off_t>(at / kPage * 8)) != wanted)
         return false;
-      }
       for (uint64_t i = 0; i < count; i++) {
-        if ((entries_[i] & kPagePresent) != 0) Push(at + i * kPage, at + (i + 1) * kPage);
+        const bool is_one = (entries_[i] & kPagePresent) != 0 && (entries_[i] & bits) != 0;
+        if (is_one) Append(at + i * kPage, at + (i + 1) * kPage, found);
       }
       at += count * kPage;
     }
     return true;
   }
 
- private:
-  void Push(uint64_t start, uint64_t end) {
-    if (!ranges_.empty() && ranges_.back().end == start) {
-      ranges_.back().end = end;
+  static uint64_t Sum(const std::vector<MemoryRange>& ranges) {
+    uint64_t sum = 0;
+    for (const MemoryRange& range : ranges) sum += range.end - range.start;
+    return sum;
+  }
+
+  static void Append(uint64_t start, uint64_t end, std::vector<MemoryRange>* ranges) {
+    if (!ranges->empty() && ranges->back().end == start) {
+      ranges->back().end = end;
     } else {
-      ranges_.push_back({start, end});
+      ranges->push_back({start, end});
     }
   }
+  void Push(uint64_t start, uint64_t end) { Append(start, end, &ranges_); }
 
   int descriptor_;
   std::vector<MemoryRange>& ranges_;

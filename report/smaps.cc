@@ -48,7 +48,10 @@ bool ParseHead(absl::string_view line, MemoryArea* area) {
 // "Rss:     4 kB". False: the number is none.
 bool TakeField(absl::string_view name, absl::string_view value, MemoryArea* area) {
   if (name == "VmFlags") {  // "VmFlags: rd wr mr mw me nr"
-    for (absl::string_view flag : absl::StrSplit(value, ' ')) area->noreserve |= flag == "nr";
+    for (absl::string_view flag : absl::StrSplit(value, ' ')) {
+      area->noreserve |= flag == "nr";
+      area->grows_down |= flag == "gd";
+    }
     return true;
   }
   uint64_t* field = name == "Rss"             ? &area->rss_bytes

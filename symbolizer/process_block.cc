@@ -11,11 +11,13 @@ namespace {
 constexpr uint64_t kMaxUnfoldedBytes = 4 * kMaxProcessBytes;
 constexpr uint64_t kMaxAddress = 1ull << 57;  // five-level paging; one page of the kernel's own ([vsyscall]) lies above
 
-constexpr uint32_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8, kPagesKnown = 16, kNoReserve = 32;
+constexpr uint32_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8, kPagesKnown = 16, kNoReserve = 32,
+                   kGrowsDown = 64;
 
 uint32_t BitsOf(const MemoryArea& area) {
   return (area.readable ? kReadable : 0) | (area.writable ? kWritable : 0) | (area.executable ? kExecutable : 0) |
-         (area.shared ? kShared : 0) | (area.pages_known ? kPagesKnown : 0) | (area.noreserve ? kNoReserve : 0);
+         (area.shared ? kShared : 0) | (area.pages_known ? kPagesKnown : 0) | (area.noreserve ? kNoReserve : 0) |
+         (area.grows_down ? kGrowsDown : 0);
 }
 
 // Ranges in order: the gap from the last one's end, then the length. What is out of order wraps, and wraps back.
@@ -139,6 +141,7 @@ absl::StatusOr<ProcessMemory> ParseProcessBlock(const char* bytes, uint64_t size
     area.shared = (bits & kShared) != 0;
     area.pages_known = (bits & kPagesKnown) != 0;
     area.noreserve = (bits & kNoReserve) != 0;
+    area.grows_down = (bits & kGrowsDown) != 0;
     for (uint64_t* value : {&area.offset, &area.inode, &area.rss_bytes, &area.pss_bytes, &area.shared_bytes,
                             &area.private_bytes, &area.anonymous_bytes, &area.huge_bytes, &area.swap_bytes}) {
       *value = in.Varint();

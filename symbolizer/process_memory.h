@@ -20,8 +20,9 @@ struct MemoryRange {
 struct MemoryArea {
   uint64_t start = 0, end = 0, offset = 0;
   bool readable = false, writable = false, executable = false, shared = false;
-  bool noreserve = false;  // the kernel counts nothing of it as promised (MAP_NORESERVE)
-  std::string name;        // path with " (deleted)", "[heap]", "[anon:NAME]"; empty = anonymous
+  bool noreserve = false;   // the kernel counts nothing of it as promised (MAP_NORESERVE)
+  bool grows_down = false;  // MAP_GROWSDOWN, or the main thread's stack
+  std::string name;         // path with " (deleted)", "[heap]", "[anon:NAME]"; empty = anonymous
   uint64_t inode = 0;
   uint64_t rss_bytes = 0, pss_bytes = 0, shared_bytes = 0, private_bytes = 0;  // shared + private = rss
   uint64_t anonymous_bytes = 0, huge_bytes = 0, swap_bytes = 0;                // AnonHugePages

@@ -33,6 +33,28 @@ static char *anonymous(long bytes, int protection) {
   return mapping;
 }
 
+/* Two neighbours, which the kernel makes one: of the one nobody writes a page, so none is resident. */
+static __attribute__((noinline)) void read_all(char *at, long bytes) {
+  volatile char *mapping = mmap(at, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (mapping != at || madvise(at, (size_t)bytes, MADV_NOHUGEPAGE) != 0) exit(3);
+  for (long i = 0; i < bytes; i += 4096) (void)mapping[i];
+}
+
+static __attribute__((noinline)) void write_all(char *at, long bytes) {
+  char *mapping = mmap(at, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (mapping != at || madvise(at, (size_t)bytes, MADV_NOHUGEPAGE) != 0) exit(3);
+  memset(at, 1, (size_t)bytes);
+}
+
+/* 64 KiB that the kernel makes grow to `bytes`, in a gap that is large enough. */
+static void grow_down(long bytes) {
+  char *gap = map(bytes + 4 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1), *top = gap + bytes + 4 * MIB;
+  munmap(gap, (size_t)bytes + 4 * MIB);
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN;
+  if (mmap(top - 65536, 65536, PROT_READ | PROT_WRITE, flags, -1, 0) != top - 65536) exit(3);
+  for (char *at = top - 1; at >= top - bytes; at -= 4096) *at = 1;
+}
+
 static pthread_barrier_t used;
 
 static void *thread_that_uses_its_stack(void *unused) {
@@ -87,12 +109,18 @@ static void tricks(const char *file) {
   }
   resident += above_bytes;
   printf("above %ld\n", above_bytes);
+  char *pair = map(8 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  read_all(pair, 4 * MIB);
+  write_all(pair + 4 * MIB, 4 * MIB);
+  resident += 4 * MIB;
+  grow_down(3 * MIB);
+  resident += 3 * MIB;
   int zeros = open("/dev/zero", O_RDWR);
   char *from_zeros = map(2 * MIB, all, MAP_PRIVATE, zeros);
   close(zeros);
   memset(from_zeros, 1, 2 * MIB);
   resident += 2 * MIB;
-  map(32 * MIB, all, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  map(64 * MIB, all, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   printf("anonymous %ld\n", resident);
 
   char *shared = map(3 * MIB, all, MAP_SHARED | MAP_ANONYMOUS, -1);

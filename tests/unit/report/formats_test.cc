@@ -177,6 +177,15 @@ TEST_CASE("Text always shows who, how much, the unattributed row, the method and
   CHECK(text.find("rules init") == std::string::npos);
 }
 
+TEST_CASE("Of a process that was lost only its last sample is known, and text says so", "[formats]") {
+  ReportFixture fixture(kRules);
+  Fill(&fixture);
+  fixture.profile.end = EndState::kLost;
+  const std::string text = FormatText(fixture.Build(), {});
+  INFO(text);
+  CHECK(text.find(" · up at least 52 min · ended: lost") != std::string::npos);
+}
+
 TEST_CASE("A line of a Java stack names the wrapper by class and method, and sums what reads the same", "[formats]") {
   auto line_for = [](const std::string& owner) {
     ReportFixture fixture("com.acme.,billing,payments\n");
