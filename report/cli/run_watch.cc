@@ -22,6 +22,8 @@ namespace {
 
 // The directory is read, and each new profile's header: often enough that short-lived children do not fill it.
 constexpr double kChildrenSeconds = 1;
+constexpr int kEndingTries = 10;
+constexpr useconds_t kEndingPauseUs = 10000;
 
 double NowSeconds() {
   timespec now;
@@ -116,12 +118,15 @@ void RunWatch::Turn(const LiveFileWatch& live) {
 }
 
 format::MemoryNote RunWatch::End() {
-  SaveChildren();
+  // Whoever was told to end by the program, just before its own end, may still be at it. Others go on, and nobody waits
+  // for them longer than this.
+  for (int tries = 0; SaveChildren() && tries < kEndingTries; tries++) usleep(kEndingPauseUs);
   return watch_ != nullptr ? watch_->note() : format::MemoryNote{};
 }
 
-// Those that inherited our options: "...,for=PID" names this run's child.
-void RunWatch::SaveChildren() {
+// Those that inherited our options: "...,for=PID" names this run's child. True: one of them goes on.
+bool RunWatch::SaveChildren() {
+  bool one_lives = false;
   children_seen_s_ = NowSeconds();
   const std::string ours = absl::StrCat(child_);
   const uint64_t pid_namespace = PidNamespaceOf(getpid());
@@ -133,13 +138,17 @@ void RunWatch::SaveChildren() {
     recorded_.insert({static_cast<pid_t>(identity.pid), std::string(FileName(identity.exe))});
     // The program's own, of each image, are for whoever waits for it to end.
     if (identity.saved || identity.pid == static_cast<uint32_t>(child_)) continue;
-    if (LivenessOf(path, identity) != Liveness::kDead) continue;
+    if (LivenessOf(path, identity) != Liveness::kDead) {
+      one_lives = true;
+      continue;
+    }
     if (SaveDeadProfile(path, "", {}).ok()) saved_programs.insert(identity.exe);
   }
-  if (options_.keep == UINT32_MAX) return;
+  if (options_.keep == UINT32_MAX) return one_lives;
   for (const std::string& directory : options_.place.DirectoriesOf(0)) {
     for (const std::string& program : saved_programs) RemoveSavedBeyond(directory, options_.keep, program);
   }
+  return one_lives;
 }
 
 std::string RunWatch::NotRecorded(bool without_root) const {

@@ -60,7 +60,7 @@ class RunWatch {
 
  private:
   std::vector<std::string> LiveFiles() const;
-  void SaveChildren();
+  bool SaveChildren();
 
   RunWatchOptions options_;
   SayFunction say_;

@@ -317,6 +317,16 @@ while True:
                        stdin=b"grow 2\nend 0\n")
             self.assertEqual(len(self.names()), 2)
 
+    def test_children_that_end_just_before_the_program_are_put_away(self):
+        # To give back what it has takes it longer than it takes the shell to end.
+        large = f"{sys.executable} -Ssc 'import time; x = bytearray(b\"1\") * (200 << 20); time.sleep(60)'"
+        done = target.run([ARGUMENTS.cadastre, "run", "--quiet", "--interval", "4k", "--out", self.live, "--", "/bin/sh", "-c",
+                           f"{large} & sleep 2; kill $!"])
+        names = self.names()
+        self.assertTrue([name for name in names if "python" in name], done.stderr)
+        sizes = [os.stat(os.path.join(self.live, name)).st_size for name in names]
+        self.assertLess(max(sizes), 1 << 20, names)  # packed: a live file is as long as its cap
+
     def test_keep_in_a_program_knows_what_run_has_packed(self):
         for _ in range(3):
             target.run([ARGUMENTS.cadastre, "run", "--quiet", "--interval", "64k", "--out", self.live, "--", ARGUMENTS.program],
