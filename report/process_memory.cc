@@ -74,7 +74,7 @@ class ResidentPages {
   // False: not known.
   bool Add(const MemoryArea& area) {
     if (area.rss_bytes == area.end - area.start) {
-      Push(area.start, area.end);
+      Append(area.start, area.end, &ranges_);
       return true;
     }
     std::vector<MemoryRange> present, somebodys;
@@ -86,7 +86,7 @@ class ResidentPages {
       const uint64_t off = some > area.rss_bytes ? some - area.rss_bytes : area.rss_bytes - some;
       if (off < all - area.rss_bytes) present = std::move(somebodys);
     }
-    for (const MemoryRange& range : present) Push(range.start, range.end);
+    for (const MemoryRange& range : present) Append(range.start, range.end, &ranges_);
     return true;
   }
 
@@ -121,7 +121,6 @@ class ResidentPages {
       ranges->push_back({start, end});
     }
   }
-  void Push(uint64_t start, uint64_t end) { Append(start, end, &ranges_); }
 
   int descriptor_;
   std::vector<MemoryRange>& ranges_;

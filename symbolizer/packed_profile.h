@@ -3,8 +3,8 @@
 //
 // Bytes, little-endian:
 //   0       format::Header, version kPackedVersion (in version 3 sites have other columns). Its regions and file_bytes
-//   are those of the profile before: what a
-//           reader gets is that file again, without what nobody reads (free slots, hashes of sites).
+//           are those of the profile before: what a reader gets is that file again, without what nobody reads (free
+//           slots, hashes of sites).
 //   4096    the strings region as it is, up to Header::packed_offset: exe, host and options, for who looks at the
 //           header alone (the target's `keep=`). Left out where they would take more than kMostRawStringBytes.
 //   then    blocks, each a PackedBlock and its `stored_bytes`; the last one is of kind kPackedEnd.
