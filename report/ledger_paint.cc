@@ -66,15 +66,20 @@ class Painter {
     if (profile_ != nullptr) PaintStacks(/*ended=*/false);
     if (profile_ != nullptr) {
       for (const MemoryRange& own : profile_->own_memory)
-        paint_.Over(own.start, own.end, {LedgerKind::kCadastre, "cadastre"});
+        PaintPages(own.start, own.end, {LedgerKind::kCadastre, "cadastre"});
     }
     return std::move(paint_);
   }
 
  private:
+  // What lies in a page at all has the page: no part of one is resident alone.
+  void PaintPages(uint64_t start, uint64_t end, const LedgerUse& use) {
+    paint_.Over(start / kPage * kPage, (end + kPage - 1) / kPage * kPage, use);
+  }
+
   void PaintKnown(KnownUse use, LedgerKind kind) {
     for (const KnownRange& range : memory_.known) {
-      if (range.use == use) paint_.Over(range.start, range.end, {kind});
+      if (range.use == use) PaintPages(range.start, range.end, {kind});
     }
   }
 
@@ -92,8 +97,7 @@ class Painter {
   void PaintLiveBlocks() {
     for (const LiveSample& sample : profile_->live) {
       if (profile_->sites[sample.site].kind != SiteKind::kMalloc || sample.size_bytes == 0) continue;
-      paint_.Over(sample.address / kPage * kPage, (sample.address + sample.size_bytes + kPage - 1) / kPage * kPage,
-                  {LedgerKind::kAllocator});
+      PaintPages(sample.address, sample.address + sample.size_bytes, {LedgerKind::kAllocator});
     }
   }
 
@@ -119,9 +123,8 @@ class Painter {
       const MemoryArea& before = memory_.areas[i - 1];
       if (!area.name.empty() || before.end != area.start || !area.writable || !libraries.contains(before.name))
         continue;
-      const uint64_t end = LibraryEnd(before.start);
-      paint_.Over(area.start, end == UINT64_MAX ? area.end : std::min(area.end, (end + kPage - 1) / kPage * kPage),
-                  LibraryUse(before.name, LedgerKind::kLibraryData, inputs_));
+      PaintPages(area.start, std::min(area.end, LibraryEnd(before.start)),
+                 LibraryUse(before.name, LedgerKind::kLibraryData, inputs_));
     }
   }
 

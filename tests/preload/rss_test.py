@@ -210,6 +210,7 @@ class JavaTest(LedgerCase):
         if outcome.status != 0 or "0x" not in outcome.stdout:
             return 0
         areas = list(csv.DictReader(io.StringIO(self.rss(process.pid, "--areas"))))
+        self.assertFalse([area for area in areas if int(area["start"], 16) % 4096 or int(area["end"], 16) % 4096])
         compared = 0
         for line in outcome.stdout.splitlines():
             match = re.match(r"0x(\w+)-0x(\w+) +\d+ \S+ +(\d+) +\d+ \S+ +\S+ +(\S+)", line)
@@ -220,10 +221,10 @@ class JavaTest(LedgerCase):
             want = {ROWS_OF_TAGS[tag] for tag in tags if tag in ROWS_OF_TAGS} | ({"thread stacks"} if "STACK" in tags else set())
             if not want:
                 continue
-            got = {area["row"] for area in areas
-                   if int(area["start"], 16) < end and int(area["end"], 16) > start and (match[3] == "0" or area["resident_bytes"] != "0")}
+            got = {area["row"] for area in areas if int(area["start"], 16) < end and int(area["end"], 16) > start}
             compared += 1
-            # Neighbours may have grown together: then there is more in the area than HotSpot's.
+            # Neighbours may have grown together: then there is more in the area than HotSpot's, and what is resident of it may be the
+            # neighbours' alone (the mark stack of G1 is untouched until it marks, and malloc's mapped blocks lie beside it).
             self.assertTrue(want & got, f"{line}\n{got}")
         return compared
 
