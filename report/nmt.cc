@@ -1,11 +1,13 @@
 #include "report/nmt.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -119,6 +121,16 @@ absl::StatusOr<NmtReport> ParseNmt(absl::string_view text) {
     return absl::InvalidArgumentError(std::string(absl::StripAsciiWhitespace(first.substr(0, 100))));
   }
   return report;
+}
+
+size_t EndOfNmtCategories(absl::string_view text) {
+  size_t end = text.size();
+  for (const char* heading : {"\nVirtual memory map:", "\nDetails:"}) end = std::min(end, text.find(heading));
+  return end;
+}
+
+std::string NmtWithSummary(absl::string_view detail, absl::string_view summary) {
+  return absl::StrCat(summary.substr(0, EndOfNmtCategories(summary)), detail.substr(EndOfNmtCategories(detail)));
 }
 
 }  // namespace cadastre

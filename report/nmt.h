@@ -44,6 +44,12 @@ inline constexpr uint64_t kNmtBytesPerBlock = 18;
 
 absl::StatusOr<NmtReport> ParseNmt(absl::string_view text);
 
+// Where the categories of the summary end: before the maps and call sites of a detail report, else the text's end.
+size_t EndOfNmtCategories(absl::string_view text);
+
+// The detail report with the figures of a summary in place of its own.
+std::string NmtWithSummary(absl::string_view detail, absl::string_view summary);
+
 }  // namespace cadastre
 
 #endif  // CADASTRE_REPORT_NMT_H_

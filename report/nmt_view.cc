@@ -11,6 +11,7 @@
 #include "interposer/profile_format.h"
 #include "report/committed.h"
 #include "report/hotspot_memory.h"
+#include "report/nmt.h"
 #include "report/text_table.h"
 
 namespace cadastre {
@@ -133,20 +134,13 @@ class External {
   std::map<uint32_t, Amount> sites_;
 };
 
-// Where the categories of the summary end: before the maps and call sites of a detail report, else the text's end.
-size_t EndOfCategories(const std::string& text) {
-  size_t end = text.size();
-  for (const char* heading : {"\nVirtual memory map:", "\nDetails:"}) end = std::min(end, text.find(heading));
-  return end;
-}
-
 }  // namespace
 
 std::string FormatNmtView(const ProcessMemory& memory, const LedgerInputs& inputs, bool detail) {
   std::string text = memory.nmt;
   while (!text.empty() && text.back() == '\n') text.pop_back();
   text += "\n";
-  const size_t end = EndOfCategories(text);
+  const size_t end = EndOfNmtCategories(text);
   std::string head = text.substr(0, end), tail = text.substr(end);
   while (absl::EndsWith(head, "\n\n")) head.pop_back();
   if (inputs.profile == nullptr) {

@@ -195,6 +195,15 @@ void TakeNmt(const NmtAnswer& answer, const CollectOptions& options, ProcessMemo
     memory->known.push_back({range.start, range.end, KnownUse::kNmt, 0, range.category});
 }
 
+absl::StatusOr<std::string> AskNmtOnce(pid_t pid, const std::string& level, const std::function<void()>& at_answer) {
+  absl::StatusOr<std::string> text = AskJvm(pid, {"VM.native_memory", level, "scale=B"}, at_answer);
+  if (!text.ok() || ParseNmt(*text).ok()) return text;
+  // "4242:" and then the JVM's own words.
+  absl::string_view words = *text;
+  if (size_t line = words.find('\n'); line != absl::string_view::npos) words.remove_prefix(line + 1);
+  return absl::FailedPreconditionError(absl::StripAsciiWhitespace(words.substr(0, words.find('\n'))));
+}
+
 }  // namespace
 
 NmtAnswer AskNmt(pid_t pid, NmtWanted wanted, const std::function<void()>& at_answer) {
@@ -202,19 +211,21 @@ NmtAnswer AskNmt(pid_t pid, NmtWanted wanted, const std::function<void()>& at_an
   if (wanted == NmtWanted::kNo) return answer;
   answer.level = wanted == NmtWanted::kSummary ? "summary" : wanted == NmtWanted::kDetail ? "detail" : NmtLevelOf(pid);
   if (answer.level.empty()) return answer;
-  absl::StatusOr<std::string> text = AskJvm(pid, {"VM.native_memory", answer.level, "scale=B"}, [&] {
-    answer.begun_monotonic_ns = ClockNow(CLOCK_MONOTONIC);
-    if (at_answer) at_answer();
-  });
+  // A detail report needs memory itself, megabytes of symbol tables the first time and a buffer until it is read, and
+  // none of that is in its own figures. So they are asked for again when it is over.
+  absl::StatusOr<std::string> detail = std::string();
+  if (answer.level == "detail") detail = AskNmtOnce(pid, "detail", nullptr);
+  absl::StatusOr<std::string> text = detail;
+  if (detail.ok()) {
+    text = AskNmtOnce(pid, "summary", [&] {
+      answer.begun_monotonic_ns = ClockNow(CLOCK_MONOTONIC);
+      if (at_answer) at_answer();
+    });
+  }
   if (!text.ok()) {
     answer.problem = std::string(text.status().message());
-  } else if (ParseNmt(*text).ok()) {
-    answer.text = *std::move(text);
   } else {
-    // "4242:" and then the JVM's own words.
-    absl::string_view words = *text;
-    if (size_t line = words.find('\n'); line != absl::string_view::npos) words.remove_prefix(line + 1);
-    answer.problem = std::string(absl::StripAsciiWhitespace(words.substr(0, words.find('\n'))));
+    answer.text = answer.level == "detail" ? NmtWithSummary(*detail, *text) : *std::move(text);
   }
   return answer;
 }

@@ -30,8 +30,9 @@ struct NmtAnswer {
   uint64_t begun_monotonic_ns = 0;  // when the answer began; 0 = it did not
 };
 
-// at_answer: called when the answer begins. jcmd needs a good part of a second before that and some of one after it, so
-// who compares the report with a profile reads the profile then, and else when this returns.
+// at_answer: called when the answer begins, of a detail report that of the summary which is asked for after it. jcmd
+// needs a good part of a second before that and some of one after it, so who compares the report with a profile reads
+// the profile then, and else when this returns.
 NmtAnswer AskNmt(pid_t pid, NmtWanted wanted, const std::function<void()>& at_answer = {});
 
 struct CollectOptions {

@@ -66,6 +66,21 @@ TEST_CASE("The report of JDK 25 is read, in bytes too", "[nmt]") {
   CHECK(nmt->categories[1].reserved_bytes == 16777312);
 }
 
+TEST_CASE("A detail report takes the figures of a newer summary, and keeps its ranges", "[nmt]") {
+  auto nmt = ParseNmt(NmtWithSummary(k17,
+                                     "4242:\n\nNative Memory Tracking:\n\n"
+                                     "Total: reserved=3000, committed=2000\n\n"
+                                     "-                     Other (reserved=900, committed=900)\n"
+                                     "                            (malloc=900 #3)\n \n"));
+  REQUIRE(nmt.ok());
+  CHECK(nmt->committed_bytes == 2000);
+  REQUIRE(nmt->categories.size() == 1);
+  CHECK(nmt->MallocBytes() == 900);
+  REQUIRE(nmt->ranges.size() == 2);
+  CHECK(nmt->ranges[1].category == "Java Heap");
+  CHECK(NmtWithSummary("", k17) == std::string(k17).substr(0, EndOfNmtCategories(k17)));
+}
+
 TEST_CASE("A JVM without tracking has no report, and its words are the error", "[nmt]") {
   auto nmt = ParseNmt("Native memory tracking is not enabled\n");
   CHECK_FALSE(nmt.ok());
