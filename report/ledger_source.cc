@@ -5,7 +5,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "report/process_info.h"
+#include "report/profile_path.h"
 
 namespace cadastre {
 
@@ -28,11 +30,14 @@ absl::StatusOr<ProcessMemory> MemoryForProfile(const Profile& profile, pid_t pid
   }
   const pid_t running = profile.is_snapshot ? 0 : ProcessOfProfile(profile, pid);
   if (running != 0) return CollectProcessMemory(running, options);
-  return absl::NotFoundError(absl::StrCat(profile.path,
-                                          profile.is_snapshot
-                                              ? ": the snapshot does not say what was resident"
-                                              : ": the process has ended, and what was resident went with it",
-                                          "; `cadastre snapshot` of a running process keeps it"));
+  const std::vector<std::string> snapshots =
+      profile.is_snapshot ? std::vector<std::string>() : SnapshotsOf(profile.path);
+  return absl::NotFoundError(
+      absl::StrCat(profile.path,
+                   profile.is_snapshot ? ": the snapshot does not say what was resident"
+                                       : ": the process has ended, and what was resident went with it",
+                   snapshots.empty() ? "; `cadastre snapshot` of a running process keeps it"
+                                     : absl::StrCat("; see its snapshots: ", absl::StrJoin(snapshots, ", "))));
 }
 
 }  // namespace cadastre

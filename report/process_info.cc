@@ -129,16 +129,29 @@ uint64_t ResidentBytesOf(pid_t pid) {
   return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-uint64_t StartTicksOf(pid_t pid) {
+namespace {
+
+// Field `number` of /proc/PID/stat as proc(5) counts them, from 3 on; 0 = not known.
+uint64_t StatField(pid_t pid, size_t number) {
   std::string stat = ReadWholeFile(absl::StrCat("/proc/", pid, "/stat"));
   // The program's name (field 2) may hold spaces and parentheses: fields are counted from its last ')'.
   size_t after = stat.rfind(')');
   if (after == std::string::npos) return 0;
   std::vector<absl::string_view> fields =
       absl::StrSplit(absl::string_view(stat).substr(after + 1), ' ', absl::SkipEmpty());
-  uint64_t ticks = 0;
-  constexpr size_t kStartTime = 22 - 3;  // the first field here is number 3
-  return fields.size() > kStartTime && absl::SimpleAtoi(fields[kStartTime], &ticks) ? ticks : 0;
+  uint64_t value = 0;
+  return fields.size() > number - 3 && absl::SimpleAtoi(fields[number - 3], &value) ? value : 0;
+}
+
+}  // namespace
+
+uint64_t StartTicksOf(pid_t pid) { return StatField(pid, 22); }
+
+std::string WhyNoProfile(pid_t pid) {
+  constexpr uint64_t kForkedWithoutExec = 0x40;  // PF_FORKNOEXEC of Linux's sched.h
+  return (StatField(pid, 9) & kForkedWithoutExec) != 0
+             ? "was forked and goes on with its parent's program: such a process is not recorded"
+             : "has Cadastre preloaded, but no sample was due yet: there is no profile";
 }
 
 uint64_t PidNamespaceOf(pid_t pid) {

@@ -66,10 +66,8 @@ absl::StatusOr<ProfilePath> FindBase(const std::string& argument) {
     return absl::PermissionDeniedError(
         absl::StrCat("cannot read the mappings of process ", pid, ": not ours to look at, or a kernel thread"));
   }
-  if (MapsFileNamed(pid, "libcadastre")) {
-    return absl::NotFoundError(
-        absl::StrCat("process ", pid, " has Cadastre preloaded, but no sample was due yet: there is no profile"));
-  }
+  if (MapsFileNamed(pid, "libcadastre"))
+    return absl::NotFoundError(absl::StrCat("process ", pid, " ", WhyNoProfile(pid)));
   return absl::NotFoundError(
       absl::StrCat("process ", pid,
                    " was not started with Cadastre; memory allocated earlier has no owner, so there is no attach: "

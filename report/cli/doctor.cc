@@ -328,8 +328,7 @@ void CheckProcess(pid_t pid, Doctor* doctor) {
         name, "was not started with Cadastre; there is no attach: memory allocated earlier would have no owner");
   }
   std::vector<MappedProfile> profiles = MappedProfilesOf(pid);
-  if (profiles.empty())
-    return doctor->Warn(name, "has Cadastre preloaded, but no sample was due yet: there is no profile");
+  if (profiles.empty()) return doctor->Warn(name, WhyNoProfile(pid));
   for (const MappedProfile& profile : profiles) {
     if (profile.open_path.empty()) {
       doctor->Bad(name, absl::StrCat("records to ", profile.path, ", which cannot be opened from here"));

@@ -43,6 +43,7 @@ struct RssInputs {
   std::unique_ptr<FrameOwner> owners;
   ProcessMemory memory;
   std::string smaps, nmt_problem;
+  std::string note;  // why it was not recorded, although it could have been
 
   LedgerInputs ForLedger() const {
     if (loaded == nullptr) return {.rules = owners.get()};
@@ -56,6 +57,8 @@ absl::Status LoadInputs(const RssCommand& command, RssInputs* inputs) {
   absl::StatusOr<std::unique_ptr<LoadedProfile>> profile = load();
   // If it is recorded, what is wrong is to be told.
   const bool never_recorded = typed != 0 && ProcessExists(typed) && !FindProfile(command.process).ok();
+  if (never_recorded && MapsFileNamed(typed, "libcadastre"))
+    inputs->note = absl::StrCat("process ", typed, " ", WhyNoProfile(typed));
   if (!profile.ok() && !never_recorded) return profile.status();
   pid_t pid = typed;
   if (profile.ok())
@@ -113,8 +116,11 @@ int PrintLedger(const RssCommand& command) {
   Ledger ledger = BuildLedger(inputs.memory, for_ledger);
   if (!inputs.nmt_problem.empty())
     ledger.warnings.push_back(absl::StrCat("native memory tracking: ", inputs.nmt_problem));
+  if (!inputs.note.empty()) ledger.warnings.push_back(inputs.note);
   const LoadedProfile* loaded = inputs.loaded.get();
   if (loaded != nullptr && !loaded->where.note.empty()) ledger.warnings.push_back(loaded->where.note);
+  if (loaded != nullptr && !loaded->profile.incomplete.empty())
+    ledger.warnings.push_back(absl::StrCat(loaded->profile.incomplete, ": owners are missing, and what is live"));
   if (loaded != nullptr && loaded->profile.losses.mappings_full > 0)
     ledger.warnings.push_back(absl::StrCat(FormatCount(static_cast<double>(loaded->profile.losses.mappings_full)),
                                            " mappings had no room in the profile: their rows do not know whose they "

@@ -1,6 +1,7 @@
 // `cadastre snapshot`: a labelled copy of a running process's profile, or of a dead one's.
 #include <iostream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "report/cli/choices.h"
 #include "report/cli/command.h"
@@ -36,6 +37,8 @@ int Snapshot(const SnapshotCommand& command) {
     options.nmt_problem = &nmt_problem;
   }
   // Beside a deleted file (/proc/PID/map_files/...) nothing can be put.
+  if (command.output.empty() && absl::StartsWith(where->base, "/proc/"))
+    return Fail(absl::StrCat("the profile of ", command.profile, " was deleted: -o FILE says where its snapshot goes"));
   std::string output = command.output.empty() ? absl::StrCat(where->base, "@", command.label) : command.output;
   if (absl::Status status = CopyProfile(where->path, output, options); !status.ok()) {
     return Fail(absl::StrCat(status.message(),

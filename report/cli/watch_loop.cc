@@ -116,7 +116,7 @@ class OneProcess : public Watcher {
     if (watch_ == nullptr) {
       if (!MapsFileNamed(pid_, "libcadastre"))
         return Refuse(absl::StrCat("process ", pid_, " was not started with Cadastre: there is nothing to watch"));
-      Say(absl::StrCat("process ", pid_, " has no profile yet: no sample was due"));
+      Say(absl::StrCat("process ", pid_, " ", WhyNoProfile(pid_)));
     }
     while (!wait.For(kLookSeconds)) {
       Look();

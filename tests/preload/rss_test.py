@@ -130,7 +130,25 @@ class MappingsTest(LedgerCase):
         bare = profile.split("@")[0]
         outcome = target.run([ARGUMENTS.cadastre, "rss", bare])
         self.assertEqual((outcome.status, outcome.stdout, outcome.stderr.count("\n")), (2, "", 1))
-        self.assertIn("the process has ended", outcome.stderr)
+        self.assertIn(f"the process has ended, and what was resident went with it; see its snapshots: {profile}\n", outcome.stderr)
+
+    def test_a_fork_and_a_profile_that_is_cut_or_deleted_are_named(self):
+        code = ("import os, sys; x = [bytes(1000) for i in range(5000)]; child = os.fork()\n"
+                "if child: print('child', child, flush=True); print('ready', flush=True)\n"
+                "sys.stdin.read()\n")
+        process = Process(self, [sys.executable, "-c", code])
+        child = process.said("child")
+        said = f"process {child} was forked and goes on with its parent's program: such a process is not recorded"
+        self.assertIn(f"warning: {said}\n", self.rss(child))
+        outcome = target.run([ARGUMENTS.cadastre, "report", str(child)])
+        self.assertEqual((outcome.status, outcome.stderr), (2, f"cadastre: {said}\n"))
+        profile, = target.profiles_of(self.scratch, process.pid)
+        os.truncate(profile, 4096)
+        self.assertRegex(self.rss(process.pid), r"warning: the file is cut at 4096 of \d+ bytes: owners are missing, and what is live\n")
+        os.unlink(profile)
+        outcome = target.run([ARGUMENTS.cadastre, "snapshot", str(process.pid), "--label", "gone"])
+        self.assertEqual((outcome.status, outcome.stdout), (2, ""))
+        self.assertIn(f"the profile of {process.pid} was deleted: -o FILE says where its snapshot goes", outcome.stderr)
 
     def allocator_agrees(self, library):
         process = Process(self, [ARGUMENTS.program, "blocks"], behind=target.find_library(library) if library else None)
