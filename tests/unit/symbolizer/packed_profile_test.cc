@@ -197,7 +197,7 @@ TEST_CASE("A packed profile that is cut anywhere gives all blocks that are whole
   REQUIRE(blocks.size() > 10);
   size_t before = 0;
   for (uint64_t block : blocks) {
-    for (uint64_t cut : {block, block + 1, block + 39, block + 41}) {
+    for (uint64_t cut : {block + 1, block + 39, block + 41}) {
       if (cut >= bytes.size()) continue;
       const Profile profile = Parsed(bytes.substr(0, cut));
       CHECK(profile.incomplete.find("the file is cut at ") == 0);
@@ -205,6 +205,7 @@ TEST_CASE("A packed profile that is cut anywhere gives all blocks that are whole
     }
     // Live samples come first: they grow with each block, as soon as their sites are there.
     const Profile profile = Parsed(bytes.substr(0, block));
+    CHECK(profile.incomplete.find("the file is cut at ") == 0);
     CHECK(profile.live.size() >= before);
     before = profile.live.size();
   }
@@ -219,7 +220,10 @@ TEST_CASE("A flipped byte costs its block and no other", "[packed_profile]") {
   const std::vector<uint64_t> blocks = BlocksOf(bytes);
   const size_t sites = Parsed(bytes).sites.size();
   for (size_t i = 0; i + 1 < blocks.size(); i++) {
-    for (uint64_t at : {blocks[i], blocks[i] + 5, blocks[i] + 14, blocks[i] + 16, blocks[i] + 40, blocks[i + 1] - 1}) {
+    // Each place in every third block: to read the file again takes a while where sanitizers look on.
+    const uint64_t places[] = {blocks[i],      blocks[i] + 5,  blocks[i] + 14,
+                               blocks[i] + 16, blocks[i] + 40, blocks[i + 1] - 1};
+    for (uint64_t at : {places[i % 3], places[3 + i % 3]}) {
       std::string flipped = bytes;
       flipped[at] ^= 0x10;
       const Profile profile = Parsed(flipped);
