@@ -17,15 +17,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "interposer/profile_format.h"
-#include "symbolizer/end_state.h"
 #include "symbolizer/packed_bytes.h"
 #include "symbolizer/pending_deltas.h"
 #include "symbolizer/process_block.h"
 #include "symbolizer/profile.h"
 #include "symbolizer/profile_bytes.h"
+#include "symbolizer/profile_header.h"
+#include "symbolizer/profile_records.h"
 #include "symbolizer/symbol_block.h"
 #include "symbolizer/utf8.h"
 
@@ -34,67 +34,18 @@ namespace {
 
 constexpr uint64_t kMaxStringBytes = 2 << 20;  // the kernel's limit for one argument is 128 KiB, for all of them 2 MiB
 constexpr uint32_t kMaxSiteFrames = 4096;      // the interposer takes 256, Java frames included
-constexpr uint64_t kMaxAddress = 1ull << 57;   // five-level paging
 constexpr uint64_t kMaxSampleBytes = 1ull << 56;  // more than a process can have
 constexpr uint64_t kMaxTimeNs = 1ull << 58;       // nine years
 constexpr uint64_t kMaxThreads = 1 << 22;         // the kernel's PID_MAX_LIMIT
-
-struct RegionName {
-  const char* records;
-  uint32_t record_bytes;
-};
-constexpr RegionName kRegionNames[format::kRegionCount] = {
-    {"strings", 8},
-    {"libraries", sizeof(format::LibraryRecord)},
-    {"threads", sizeof(format::ThreadRecord)},
-    {"thread buffers", sizeof(format::BufferRecord)},
-    {"sites", sizeof(format::SiteRecord)},
-    {"stack frames", 8},
-    {"live samples", sizeof(format::LiveRecord)},
-    {"mappings", sizeof(format::MappingRecord)},
-};
-
-template <typename Record>
-Record RecordAt(const LoadedRegion& region, uint64_t index) {
-  Record record;
-  memcpy(&record, region.data() + index * sizeof(Record), sizeof(Record));  // a buffer in memory need not be aligned
-  return record;
-}
-
-template <typename Record>
-uint64_t RecordCount(const LoadedRegion& region) {
-  return region.bytes() / sizeof(Record);
-}
-
-// Calls visit(index, record) for each record that may hold something; holes are not visited.
-template <typename Record, typename Visit>
-void ForEachRecord(const LoadedRegion& region, Visit visit) {
-  uint64_t next = 0;
-  for (const Extent& extent : region.extents()) {
-    uint64_t first = std::max(next, extent.begin / sizeof(Record));
-    uint64_t end = std::min((extent.end + sizeof(Record) - 1) / sizeof(Record), RecordCount<Record>(region));
-    for (uint64_t index = first; index < end; index++) visit(index, RecordAt<Record>(region, index));
-    next = std::max(next, end);
-  }
-}
-
-// As the target works it out (interposer/session.cc).
-uint64_t CurrentInterval(const format::Header& header) {
-  constexpr uint64_t kLargest = 1ull << 50;
-  uint64_t wanted = header.control.interval_bytes;
-  if (wanted != 0 && wanted <= kLargest) return wanted;
-  uint64_t interval = header.interval_bytes;
-  for (uint64_t i = 0; i < header.counters.interval_doublings && interval < kLargest; i++) interval *= 2;
-  return interval;
-}
 
 class ProfileReader {
  public:
   ProfileReader(const std::string& path, ProfileBytes& source) : source_(source) { profile_.path = path; }
 
   absl::StatusOr<Profile> Read() {
-    if (absl::Status status = ReadHeader(); !status.ok()) return status;
-    CheckRegions();
+    if (absl::Status status = LoadHeader(profile_.path, source_, &header_); !status.ok()) return status;
+    TakeHeader(header_, &profile_);
+    CheckRegions(source_, &header_, &profile_);
     ReadLive();
     ReadSites();
     ReadThreads();
@@ -111,22 +62,9 @@ class ProfileReader {
   }
 
  private:
-  absl::Status Error(const std::string& what) const {
-    return absl::DataLossError(absl::StrCat(profile_.path, ": ", what));
-  }
-  void Warn(std::string what) {
-    // A symbolized copy brings the warnings of its making along.
-    if (std::find(profile_.warnings.begin(), profile_.warnings.end(), what) != profile_.warnings.end()) return;
-    profile_.warnings.push_back(std::move(what));
-  }
-  // Whole regions or their ends are not there: no sum over what is left means anything.
-  void Incomplete(std::string what) {
-    if (profile_.incomplete.empty()) profile_.incomplete = std::move(what);
-  }
+  void Warn(std::string what) { AddWarning(std::move(what), &profile_); }
   void CountTorn() { profile_.losses.torn_records++; }
 
-  absl::Status ReadHeader();
-  void CheckRegions();
   void ReadLive();
   void ReadSites();
   void ReadThreads();
@@ -157,146 +95,6 @@ class ProfileReader {
   absl::flat_hash_map<uint32_t, std::string> string_cache_;
   uint64_t frames_taken_ = 0;
 };
-
-absl::Status ProfileReader::ReadHeader() {
-  LoadedRegion first = source_.Load(0, sizeof(format::Header));
-  if (first.bytes() > 0) memcpy(&header_, first.data(), first.bytes());
-  if (first.bytes() < sizeof(header_.magic)) {
-    return Error(absl::StrCat("not a profile: it has ", first.bytes(), " bytes, and a header has ", sizeof(header_)));
-  }
-  if (memcmp(header_.magic, format::kMagic, sizeof(format::kMagic)) != 0) {
-    return Error("not a profile: bad magic at offset 0");
-  }
-  if (first.bytes() < sizeof(header_)) {
-    return Error(absl::StrCat("the header is cut at offset ", first.bytes(), " of ", sizeof(header_)));
-  }
-  if (!format::IsKnownVersion(header_.version)) {
-    return Error(absl::StrCat("version ", header_.version, " at offset ", offsetof(format::Header, version),
-                              " is not supported; this program reads versions ", format::kVersion, ", ",
-                              format::kOldestPackedVersion, " and ", format::kPackedVersion));
-  }
-  if (header_.header_bytes != sizeof(format::Header)) {
-    return Error(absl::StrCat("a header of ", header_.header_bytes, " bytes at offset ",
-                              offsetof(format::Header, header_bytes), "; version ", format::kVersion, " has ",
-                              sizeof(format::Header)));
-  }
-  profile_.version = header_.version;
-  profile_.pid = header_.pid;
-  profile_.pid_namespace = header_.pid_namespace;
-  profile_.process_start_ticks = header_.process_start_ticks;
-  profile_.start_realtime_ns = header_.start_realtime_ns;
-  profile_.start_monotonic_ns = header_.start_monotonic_ns;
-  profile_.last_sample_ns = header_.last_sample_ns;
-  profile_.interval_bytes = header_.interval_bytes;
-  profile_.seed = header_.seed;
-  profile_.memory_bytes = header_.memory_bytes;
-  profile_.file_bytes = header_.file_bytes;
-  profile_.current_interval_bytes = CurrentInterval(header_);
-  profile_.interval_changes = header_.control_log.interval_changes;
-  profile_.run_state = header_.run_state;
-  if (header_.run_state == format::kRunRecording || header_.run_state == format::kRunPaused)
-    profile_.run_state = header_.control.paused != 0 ? format::kRunPaused : format::kRunRecording;
-  profile_.pauses.now = header_.control.paused != 0;
-  profile_.pauses.since_realtime_ns = header_.control_log.paused_since_realtime_ns;
-  profile_.pauses.finished = header_.control_log.pauses;
-  profile_.pauses.first_realtime_ns = header_.control_log.first_pause_realtime_ns;
-  profile_.pauses.last_resume_realtime_ns = header_.control_log.last_resume_realtime_ns;
-  profile_.pauses.finished_ns = header_.control_log.paused_ns;
-  profile_.stop_reason = header_.stop_reason;
-  profile_.is_snapshot = header_.is_snapshot != 0;
-  profile_.label.assign(header_.label, strnlen(header_.label, sizeof(header_.label)));
-  profile_.snapshot_begin_realtime_ns = header_.snapshot_begin_realtime_ns;
-  profile_.snapshot_end_realtime_ns = header_.snapshot_end_realtime_ns;
-  profile_.rss_bytes = header_.snapshot_rss_bytes;
-  profile_.peak_rss_bytes = header_.outcome.peak_rss_bytes;
-  profile_.saved = header_.outcome.saved != 0;
-  profile_.awaited = header_.outcome.awaited != 0;
-  const format::MemoryNote& note = header_.memory_note;
-  profile_.memory_note = {note.used_bytes, note.limit_bytes, note.realtime_ns, note.is_of_cgroup != 0, note.oom_kills};
-  profile_.peak_total_bytes = header_.peak_total_bytes;
-  profile_.peak_ns = header_.peak_ns;
-  profile_.jvm.walker = header_.jvm.walker;
-  profile_.jvm.feature = header_.jvm.feature;
-  for (const format::OwnMemory& own : header_.own_memory) {
-    if (own.bytes > 0 && own.bytes < kMaxAddress && own.start < kMaxAddress)
-      profile_.own_memory.push_back({own.start, own.start + own.bytes});
-  }
-  const format::Counters& counters = header_.counters;
-  profile_.recorded_samples = counters.samples;
-  profile_.recorded_frees = counters.frees;
-  profile_.losses.dropped_samples = counters.dropped_live_full;
-  profile_.losses.dropped_weight_bytes = counters.dropped_weight_bytes;
-  profile_.losses.sites_overflowed = counters.sites_overflowed;
-  profile_.losses.truncated_stacks = counters.stacks_truncated;
-  profile_.losses.missed_frees = counters.missed_frees;
-  profile_.losses.nested_skipped = counters.nested_skipped;
-  profile_.losses.volume_dropped = counters.dropped_buffer_full;
-  profile_.losses.strings_full = counters.strings_full;
-  profile_.losses.threads_full = counters.threads_full;
-  profile_.losses.libraries_full = counters.libraries_full;
-  profile_.losses.mappings_full = counters.mappings_full;
-  profile_.losses.mapping_events_lost = counters.mapping_events_lost;
-  profile_.losses.interval_doublings = counters.interval_doublings;
-  EndDecision decision = DecideEnd(header_, profile_.path);
-  profile_.end = decision.end;
-  profile_.end_value = decision.value;
-  profile_.end_status_known = decision.status_known;
-  profile_.duration_ns = DurationNs(header_, decision.end);
-  return absl::OkStatus();
-}
-
-// Takes away every region that cannot be what it says, and says what a cut file lacks.
-void ProfileReader::CheckRegions() {
-  uint64_t size = source_.size();
-  if (header_.region_count < format::kRegionCount || header_.region_count > format::kRegionCapacity) {
-    Warn(absl::StrCat("the header names ", header_.region_count, " regions; a profile has ", format::kRegionCount,
-                      " or more"));
-    header_.region_count = format::kRegionCount;
-  }
-  if (header_.is_incomplete != 0) Incomplete("the file was made from one that is cut or damaged");
-  if (const std::string damage = source_.damage(); !damage.empty()) {
-    Incomplete(damage);
-    Warn(absl::StrCat(damage, ": what was in the others is missing"));
-  }
-  std::vector<std::string> missing;
-  for (uint32_t kind = 0; kind <= format::kRegionProcess; kind++) {
-    format::Region& region = header_.regions[kind];
-    bool known = kind < format::kRegionCount;
-    const char* name = known                            ? kRegionNames[kind].records
-                       : kind == format::kRegionSymbols ? "stored symbols"
-                                                        : "facts about the process";
-    if (!known && header_.region_count <= kind) region = {};
-    if (region.bytes == 0) continue;
-    bool overlaps = false;
-    for (uint32_t other = 0; other < kind; other++) {
-      const format::Region& earlier = header_.regions[other];
-      overlaps |= region.offset < earlier.offset + earlier.bytes && earlier.offset < region.offset + region.bytes;
-    }
-    if (region.offset < sizeof(format::Header) || region.offset % format::kPageBytes != 0 ||
-        region.offset > INT64_MAX || region.bytes > INT64_MAX - region.offset || overlaps ||
-        (known && region.record_bytes != kRegionNames[kind].record_bytes)) {
-      Warn(absl::StrCat("the header's entry for ", name, " at offset ",
-                        offsetof(format::Header, regions) + kind * sizeof(format::Region),
-                        " is damaged: none can be read"));
-      if (known) Incomplete(absl::StrCat("the file's ", name, " cannot be read"));
-      region = {};
-      continue;
-    }
-    if (region.offset + region.bytes <= size) continue;
-    if (known) {
-      uint64_t whole = region.offset >= size ? 0 : (size - region.offset) / region.record_bytes;
-      missing.push_back(absl::StrCat(name, " from record ", whole, " on"));
-    } else {
-      missing.push_back(name);
-    }
-  }
-  if (size < header_.file_bytes || !missing.empty()) {
-    Incomplete(absl::StrCat("the file is cut at ", size, " of ", header_.file_bytes, " bytes"));
-    Warn(absl::StrCat("file is cut at ", size, " of ", header_.file_bytes, " bytes: ",
-                      missing.empty() ? "nothing that this program reads is" : absl::StrJoin(missing, ", ") + " are",
-                      " missing"));
-  }
-}
 
 // Calls take(record) for each record that is whole. A slot that is reused while we copy it changes its generation:
 // read, read again, compare.
