@@ -40,8 +40,8 @@ inline constexpr char kMagic[8] = {'C', 'A', 'D', 'A', 'S', 'T', 'R', 'E'};
 inline constexpr uint32_t kVersion = 1;
 // What `cadastre` saves: the same header and strings as far as Header::packed_offset, and behind it all regions in
 // compressed blocks (symbolizer/packed_profile.h). Regions are then those of the profile as it was before.
-inline constexpr uint32_t kPackedVersion = 4;
-inline constexpr uint32_t kOldestPackedVersion = 3;  // its sites have other columns
+inline constexpr uint32_t kPackedVersion = 5;
+inline constexpr uint32_t kOldestPackedVersion = 3;  // how they differ: packed_profile.h
 constexpr bool IsPackedVersion(uint32_t version) {
   return version >= kOldestPackedVersion && version <= kPackedVersion;
 }

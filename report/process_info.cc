@@ -147,6 +147,16 @@ uint64_t StatField(pid_t pid, size_t number) {
 
 uint64_t StartTicksOf(pid_t pid) { return StatField(pid, 22); }
 
+bool IsEnding(pid_t pid) {
+  constexpr uint64_t kExiting = 0x4;  // PF_EXITING of Linux's sched.h
+  if ((StatField(pid, 9) & kExiting) != 0) return true;
+  const std::string status = ReadWholeFile(absl::StrCat("/proc/", pid, "/status"));
+  for (const char* pending : {"SigPnd", "ShdPnd"}) {
+    if (StatusField(status, pending).find_first_not_of('0') != absl::string_view::npos) return true;
+  }
+  return false;
+}
+
 std::string WhyNoProfile(pid_t pid) {
   constexpr uint64_t kForkedWithoutExec = 0x40;  // PF_FORKNOEXEC of Linux's sched.h
   return (StatField(pid, 9) & kForkedWithoutExec) != 0

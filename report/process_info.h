@@ -28,6 +28,7 @@ bool ProcessExists(pid_t pid);
 std::string ProgramOf(pid_t pid);     // file name of its executable, else the kernel's name for it; empty = not known
 uint64_t ResidentBytesOf(pid_t pid);  // VmRSS; 0 = not known
 uint64_t StartTicksOf(pid_t pid);     // field 22 of stat; 0 = not known
+bool IsEnding(pid_t pid);             // it exits, or has a signal that it has not met yet
 std::string WhyNoProfile(pid_t pid);  // of a process that maps libcadastre, what follows "process 42 "
 uint64_t PidNamespaceOf(pid_t pid);   // inode of ns/pid; 0 = not known
 std::vector<std::string> MappedFilesOf(pid_t pid);  // paths, each once

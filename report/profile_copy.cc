@@ -18,7 +18,6 @@
 #include "report/clock.h"
 #include "report/output_file.h"
 #include "report/process_info.h"
-#include "symbolizer/packed_writer.h"
 #include "symbolizer/process_block.h"
 
 namespace cadastre {
@@ -63,8 +62,8 @@ uint64_t PageUp(uint64_t bytes) { return (bytes + format::kPageBytes - 1) / form
 
 class Copier {
  public:
-  Copier(int from, int to, const std::string& from_name, const std::string& to_name)
-      : from_(from), to_(to), from_name_(from_name), to_name_(to_name), out_(to, to_name) {}
+  Copier(int from, int to, const std::string& from_name, const std::string& to_name, Effort effort)
+      : from_(from), to_(to), from_name_(from_name), to_name_(to_name), out_(to, to_name, effort) {}
 
   absl::Status Run(const CopyOptions& options) {
     uint64_t begin = RealtimeNow();
@@ -389,7 +388,7 @@ absl::Status CopyProfile(int from_descriptor, const std::string& from_name, cons
     return absl::AlreadyExistsError(absl::StrCat(to, " is there already"));
   absl::StatusOr<OutputFile> out = OutputFile::Create(to);
   if (!out.ok()) return out.status();
-  Copier copier(from_descriptor, out->descriptor(), from_name, to);
+  Copier copier(from_descriptor, out->descriptor(), from_name, to, options.effort);
   if (absl::Status copied = copier.Run(options); !copied.ok()) return copied;
   // Who may read the profile may read its copies (`mode=`).
   if (fstat(from_descriptor, &status) == 0) (void)fchmod(out->descriptor(), status.st_mode & 0777);

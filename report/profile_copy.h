@@ -31,6 +31,7 @@
 #include "absl/status/status.h"
 #include "interposer/profile_format.h"
 #include "report/process_memory.h"
+#include "symbolizer/packed_writer.h"
 
 namespace cadastre {
 
@@ -41,6 +42,7 @@ struct CopyOptions {
   NmtWanted nmt = NmtWanted::kIfOn;
   std::string* nmt_problem = nullptr;  // receives why there is no NMT report although it was wanted
   bool overwrite = false;
+  Effort effort = Effort::kMiddling;  // kThorough for what has ended and nobody waits for; a snapshot is of a moment
   // Of a final copy of a profile that a dead process left:
   bool saved = false;         // it is marked as saved
   bool replaced = false;      // the process became another program

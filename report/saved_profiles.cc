@@ -17,10 +17,13 @@
 #include "report/profile_copy.h"
 #include "report/profile_path.h"
 #include "symbolizer/file_use.h"
+#include "symbolizer/packed_again.h"
 #include "symbolizer/profile.h"
 
 namespace cadastre {
 namespace {
+
+constexpr off_t kMostPeakBytes = 16 << 20;  // it is held in memory, and a larger one is mostly what is packed quickly
 
 std::string DirectoryOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -89,6 +92,19 @@ void MoveSnapshots(const std::string& from, const std::string& to, const std::fu
   }
 }
 
+void PackPeakOf(const std::string& path) {
+  const std::string peak = absl::StrCat(path, "@peak");
+  struct stat before {};
+  if (lstat(peak.c_str(), &before) != 0 || !S_ISREG(before.st_mode) || before.st_size > kMostPeakBytes) return;
+  absl::StatusOr<std::string> packed = PackedAgain(ReadWholeFile(peak, kMostPeakBytes));
+  if (!packed.ok() || packed->size() >= static_cast<size_t>(before.st_size) ||
+      !WriteOutputFile(peak, *packed, before.st_mode & 0777).ok())
+    return;
+  if (before.st_uid != geteuid()) (void)!lchown(peak.c_str(), before.st_uid, before.st_gid);
+  const timespec times[] = {before.st_atim, before.st_mtim};  // which snapshot is the older one is told by them
+  utimensat(AT_FDCWD, peak.c_str(), times, AT_SYMLINK_NOFOLLOW);
+}
+
 absl::StatusOr<std::string> SaveDeadProfile(const std::string& path, const std::string& directory,
                                             const format::MemoryNote& note) {
   // Its end as it can be known now, beside the profiles of its later programs.
@@ -101,6 +117,7 @@ absl::StatusOr<std::string> SaveDeadProfile(const std::string& path, const std::
   const std::string to = stays ? path : Joined(directory, name);
   CopyOptions options;
   options.is_snapshot = false;
+  options.effort = Effort::kThorough;
   options.overwrite = stays;
   options.saved = true;
   options.replaced = profile->end == EndState::kExec;
@@ -113,9 +130,11 @@ absl::StatusOr<std::string> SaveDeadProfile(const std::string& path, const std::
   if (stays) {
     // A watch of root's leaves it to its owner.
     if (is_known && original.st_uid != geteuid()) (void)!lchown(to.c_str(), original.st_uid, original.st_gid);
+    PackPeakOf(to);
     return to;
   }
   MoveSnapshots(path, to, [](const std::string&) {});
+  PackPeakOf(to);
   if (unlink(path.c_str()) != 0) return ErrnoStatus(errno, absl::StrCat("saved to ", to, ", but cannot remove"), path);
   return to;
 }

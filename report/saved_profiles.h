@@ -40,6 +40,9 @@ absl::StatusOr<std::string> SaveDeadProfile(const std::string& path, const std::
 // Snapshots of `from` become those of `to`. Complains once for each that stays.
 void MoveSnapshots(const std::string& from, const std::string& to, const std::function<void(std::string)>& say);
 
+// Its snapshot @peak, if there is one, takes less room from now on, as what has ended does; else nothing changes.
+void PackPeakOf(const std::string& path);
+
 // Of the dead, saved profiles of each program in `directory`, removes the oldest beyond `keep`, with their snapshots.
 // `only_exe`: of this program alone (path of its executable).
 void RemoveSavedBeyond(const std::string& directory, uint32_t keep, const std::string& only_exe = "");

@@ -2,7 +2,6 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "interposer/profile_format.h"
+#include "symbolizer/packed_codec.h"
 #include "symbolizer/packed_profile.h"
 #include "symbolizer/record_columns.h"
 #include "symbolizer/stack_columns.h"
@@ -135,8 +135,7 @@ class PackedBytes : public ProfileBytes {
   // they make sense.
   bool Unpack(const Blocks::Block& block, char* to) {
     text_.resize(block.facts.text_bytes);
-    const size_t got = ZSTD_decompress(text_.data(), text_.size(), block.stored, block.facts.stored_bytes);
-    if (ZSTD_isError(got) || got != text_.size()) return false;
+    if (!Uncompress(block.facts.codec, block.stored, block.facts.stored_bytes, &text_)) return false;
     switch (block.facts.encoding) {
       case kPackedPlain:
         if (text_.size() != block.facts.count) return false;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,14 +13,8 @@
 namespace cadastre {
 namespace {
 
-// zstd's levels. The thorough one needs an eighth less, and ten times as long: 60 ms for 150,000 live samples and
-// 14,000 sites. So it is for the first megabytes of columns, which few profiles exceed: a snapshot shall be of a
-// moment.
-constexpr int kThoroughLevel = 15, kQuickLevel = 3;
-constexpr uint64_t kThoroughTextBytes = 4 << 20;
 constexpr uint64_t kStackWords = kPackedStackBytes / 8;
 constexpr size_t kLiveAtOnce = 1 << 18;    // 12 MiB; sorting takes half of that again
-constexpr size_t kFlushBytes = 16;         // that the end of a column may take in a zstd frame
 constexpr uint32_t kMaxStackWords = 4096;  // of one stack; the reader takes no longer one
 
 // Where the string ends, in bytes from the region's start; UINT64_MAX if it is none.
@@ -35,24 +28,10 @@ uint64_t EndOfString(uint32_t unit, const char* strings, uint64_t bytes) {
   return at + sizeof(string) + string.length;
 }
 
-// With what zstd skips (RFC 8878, 3.1.2).
-void PadTo(uint64_t bytes, std::string* packed) {
-  if (packed->size() >= bytes) return;
-  constexpr uint32_t kSkippable = 0x184d2a50;
-  const uint32_t header[] = {kSkippable, static_cast<uint32_t>(bytes - packed->size())};
-  packed->append(reinterpret_cast<const char*>(header), sizeof(header));
-  packed->append(header[1], '\0');
-}
-
 }  // namespace
 
-PackedWriter::PackedWriter(int descriptor, std::string path)
-    : descriptor_(descriptor), path_(std::move(path)), context_(ZSTD_createCCtx()) {
-  // Blocks have a checksum of ours, and their sizes stand in front of them.
-  ZSTD_CCtx_setParameter(context_, ZSTD_c_contentSizeFlag, 0);
-}
-
-PackedWriter::~PackedWriter() { ZSTD_freeCCtx(context_); }
+PackedWriter::PackedWriter(int descriptor, std::string path, Effort effort)
+    : descriptor_(descriptor), path_(std::move(path)), effort_(effort) {}
 
 void PackedWriter::Begin(const format::Header& header, const char* strings, uint64_t bytes) {
   peak_epoch_ = header.peak_epoch;
@@ -168,36 +147,15 @@ void PackedWriter::BackTo(const Mark& mark) {
   stacks_.resize(mark.stacks);
 }
 
-bool PackedWriter::Compress() {
-  const std::string& text = columns_.text;
-  packed_.resize(ZSTD_compressBound(text.size()) + kFlushBytes * columns_.ends.size());
-  ZSTD_outBuffer out{packed_.data(), packed_.size(), 0};
-  ZSTD_CCtx_reset(context_, ZSTD_reset_session_only);
-  ZSTD_CCtx_setParameter(context_, ZSTD_c_compressionLevel,
-                         text_bytes_ < kThoroughTextBytes ? kThoroughLevel : kQuickLevel);
-  text_bytes_ += text.size();
-  ZSTD_CCtx_setPledgedSrcSize(context_, text.size());
-  size_t at = 0;
-  auto compress = [&](size_t end, ZSTD_EndDirective how) {
-    ZSTD_inBuffer in{text.data() + at, end - at, 0};
-    at = end;
-    const size_t left = ZSTD_compressStream2(context_, &out, &in, how);
-    if (left == 0) return true;
-    const char* why = ZSTD_isError(left) ? ZSTD_getErrorName(left) : "no room";
-    if (status_.ok()) status_ = absl::InternalError(absl::StrCat(path_, ": zstd: ", why));
-    return false;
-  };
-  for (size_t end : columns_.ends) {
-    if (!compress(end, ZSTD_e_flush)) return false;
-  }
-  if (!compress(text.size(), ZSTD_e_end)) return false;
-  packed_.resize(out.pos);
-  return true;
-}
-
 void PackedWriter::Write(PackedBlock block) {
-  if (!Compress()) return;
-  PadTo(LeastStoredBytes(block), &packed_);
+  const Effort effort = text_bytes_ < kPatientTextBytes ? effort_ : Effort::kQuick;
+  text_bytes_ += columns_.text.size();
+  if (absl::Status status = compressor_.Compress(columns_, effort, &packed_); !status.ok()) {
+    status_.Update(absl::Status(status.code(), absl::StrCat(path_, ": ", status.message())));
+    return;
+  }
+  PadTo(LeastStoredBytes(block), CodecOf(effort), &packed_);
+  block.codec = CodecOf(effort);
   block.magic = kPackedBlockMagic;
   block.stored_bytes = static_cast<uint32_t>(packed_.size());
   block.text_bytes = static_cast<uint32_t>(columns_.text.size());

@@ -4,7 +4,7 @@
 // first one is what Finish returns, and nothing is written behind it. Thread-safety: not thread-safe.
 //
 // Example:
-//   PackedWriter out(descriptor, "pay.cad");
+//   PackedWriter out(descriptor, "pay.cad", Effort::kThorough);
 //   out.Begin(header, strings, bytes);
 //   out.Add(format::kRegionLive, offset_in_region, records, bytes);   // whole records of it, ascending
 //   out.Add(format::kRegionSites, ...);
@@ -21,18 +21,17 @@
 #include "absl/status/status.h"
 #include "interposer/profile_format.h"
 #include "symbolizer/column_text.h"
+#include "symbolizer/packed_codec.h"
 #include "symbolizer/packed_profile.h"
 #include "symbolizer/stack_columns.h"
-
-struct ZSTD_CCtx_s;
 
 namespace cadastre {
 
 class PackedWriter {
  public:
-  // Where everything behind the header and the raw strings goes. `path` is for messages.
-  PackedWriter(int descriptor, std::string path);
-  ~PackedWriter();
+  // Where everything behind the header and the raw strings goes. `path` is for messages. `effort` is for the first
+  // megabytes, which few profiles exceed; a snapshot of a process that goes on shall be of a moment: kMiddling.
+  PackedWriter(int descriptor, std::string path, Effort effort);
   PackedWriter(const PackedWriter&) = delete;
   PackedWriter& operator=(const PackedWriter&) = delete;
 
@@ -68,7 +67,6 @@ class PackedWriter {
   void WriteRecords(uint32_t region, uint64_t first, const char* records, uint64_t count);
   void AddStackBlock(absl::Span<const StackPlace> stacks, ReadWords read);
   void Write(PackedBlock block);  // of columns_
-  bool Compress();                // columns_ to packed_
   void WriteAt(uint64_t offset, const char* bytes, uint64_t count);
 
   int descriptor_;
@@ -82,7 +80,8 @@ class PackedWriter {
   std::vector<StackPlace> stacks_;
   ColumnText columns_;
   std::string packed_;
-  ZSTD_CCtx_s* context_;
+  const Effort effort_;
+  BlockCompressor compressor_;
   absl::Status status_;
 };
 

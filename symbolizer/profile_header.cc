@@ -63,8 +63,8 @@ absl::Status LoadHeader(const std::string& path, ProfileBytes& source, format::H
   }
   if (!format::IsKnownVersion(header.version)) {
     return error(absl::StrCat("version ", header.version, " at offset ", offsetof(format::Header, version),
-                              " is not supported; this program reads versions ", format::kVersion, ", ",
-                              format::kOldestPackedVersion, " and ", format::kPackedVersion));
+                              " is not supported; this program reads versions ", format::kVersion, " and ",
+                              format::kOldestPackedVersion, " to ", format::kPackedVersion));
   }
   if (header.header_bytes != sizeof(format::Header)) {
     return error(absl::StrCat("a header of ", header.header_bytes, " bytes at offset ",

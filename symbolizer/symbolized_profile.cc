@@ -150,7 +150,7 @@ absl::Status WriteSymbolizedProfile(const std::string& profile_path, const std::
     region.bytes = std::min(region.bytes, room);
     if (region.bytes == 0) region.offset = sizeof(header);
   }
-  PackedWriter packed(out.descriptor(), out_path);
+  PackedWriter packed(out.descriptor(), out_path, Effort::kThorough);
   CopyRegions(**source, header, &packed);
 
   std::string block = WriteSymbolBlock(ResolveAll(*profile, options));

@@ -142,10 +142,12 @@ void SayWhyNoProfile(const std::string& program, const std::string& options, con
 std::string KeepProfile(const RunCommand& command, const LiveFileWatch& watch) {
   CopyOptions options;
   options.is_snapshot = false;
+  options.effort = Effort::kThorough;
   options.overwrite = true;
   if (command.output.empty()) {
     // In its place: as long as what is in it. Where there is no room for that, it stays as it is.
     (void)CopyProfile(watch.file(), watch.path(), watch.path(), options);
+    PackPeakOf(watch.path());
     return watch.path();
   }
   if (absl::Status status = CopyProfile(watch.file(), watch.path(), command.output, options); !status.ok()) {
@@ -154,6 +156,7 @@ std::string KeepProfile(const RunCommand& command, const LiveFileWatch& watch) {
   }
   unlink(watch.path().c_str());
   MoveSnapshots(watch.path(), command.output, [](const std::string& line) { Say(line); });
+  PackPeakOf(command.output);
   Say(absl::StrCat("profile at ", command.output));
   return command.output;
 }

@@ -22,8 +22,9 @@ namespace {
 
 // The directory is read, and each new profile's header: often enough that short-lived children do not fill it.
 constexpr double kChildrenSeconds = 1;
-constexpr int kEndingTries = 10;
-constexpr useconds_t kEndingPauseUs = 10000;
+// That long is waited for children when the program has ended: for one that is about to end as well, and for others.
+constexpr double kEndingSeconds = 5, kLivingSeconds = 0.1;
+constexpr useconds_t kLookPauseUs = 10000;
 
 double NowSeconds() {
   timespec now;
@@ -118,15 +119,18 @@ void RunWatch::Turn(const LiveFileWatch& live) {
 }
 
 format::MemoryNote RunWatch::End() {
-  // Whoever was told to end by the program, just before its own end, may still be at it. Others go on, and nobody waits
-  // for them longer than this.
-  for (int tries = 0; SaveChildren() && tries < kEndingTries; tries++) usleep(kEndingPauseUs);
+  // Whoever was told to end by the program, just before its own end, may still be at it.
+  const double ended_s = NowSeconds();
+  for (Children left = SaveChildren(); left != Children::kNone; left = SaveChildren()) {
+    if (NowSeconds() - ended_s > (left == Children::kEnding ? kEndingSeconds : kLivingSeconds)) break;
+    usleep(kLookPauseUs);
+  }
   return watch_ != nullptr ? watch_->note() : format::MemoryNote{};
 }
 
-// Those that inherited our options: "...,for=PID" names this run's child. True: one of them goes on.
-bool RunWatch::SaveChildren() {
-  bool one_lives = false;
+// Those that inherited our options: "...,for=PID" names this run's child. What is left of them.
+RunWatch::Children RunWatch::SaveChildren() {
+  Children left = Children::kNone;
   children_seen_s_ = NowSeconds();
   const std::string ours = absl::StrCat(child_);
   const uint64_t pid_namespace = PidNamespaceOf(getpid());
@@ -139,16 +143,20 @@ bool RunWatch::SaveChildren() {
     // The program's own, of each image, are for whoever waits for it to end.
     if (identity.saved || identity.pid == static_cast<uint32_t>(child_)) continue;
     if (LivenessOf(path, identity) != Liveness::kDead) {
-      one_lives = true;
+      if (IsEnding(static_cast<pid_t>(identity.pid))) {
+        left = Children::kEnding;
+      } else if (left == Children::kNone) {
+        left = Children::kLive;
+      }
       continue;
     }
     if (SaveDeadProfile(path, "", {}).ok()) saved_programs.insert(identity.exe);
   }
-  if (options_.keep == UINT32_MAX) return one_lives;
+  if (options_.keep == UINT32_MAX) return left;
   for (const std::string& directory : options_.place.DirectoriesOf(0)) {
     for (const std::string& program : saved_programs) RemoveSavedBeyond(directory, options_.keep, program);
   }
-  return one_lives;
+  return left;
 }
 
 std::string RunWatch::NotRecorded(bool without_root) const {

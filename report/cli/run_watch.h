@@ -60,7 +60,8 @@ class RunWatch {
 
  private:
   std::vector<std::string> LiveFiles() const;
-  bool SaveChildren();
+  enum class Children { kNone, kEnding, kLive };
+  Children SaveChildren();
 
   RunWatchOptions options_;
   SayFunction say_;

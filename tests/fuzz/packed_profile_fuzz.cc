@@ -1,8 +1,10 @@
 // Blocks of a packed profile with right checksums: who made the file may have meant it.
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
+#include <algorithm>
 
+#include "symbolizer/packed_codec.h"
 #include "symbolizer/packed_profile.h"
 #include "symbolizer/profile.h"
 #include "symbolizer/record_columns.h"
@@ -11,6 +13,9 @@
 #include "tests/support/profile_builder.h"
 
 namespace cadastre::testing {
+// In Recipe::encoding: which codec, and whether what follows is text or what a codec is to have made of one.
+constexpr uint8_t kLzma = 0x40, kAsStored = 0x80, kEncodingMask = 0x3f;
+
 // An input is a row of these, each with its text behind it.
 struct Recipe {
   uint8_t region, encoding;
@@ -67,7 +72,9 @@ std::vector<std::string> FuzzSeeds() {
       whole += Piece(kind, kPackedPlain, 512, bytes.substr(0, 512));
     }
   }
-  return {whole};
+  std::string by_lzma = whole;
+  by_lzma[offsetof(Recipe, encoding)] |= static_cast<char>(kLzma);  // of the first one
+  return {whole, by_lzma};
 }
 
 }  // namespace cadastre::testing
@@ -78,26 +85,33 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (size > 0 && bytes[size - 1] % 2 == 1) header.version = format::kOldestPackedVersion;
   std::string file(reinterpret_cast<const char*>(&header), sizeof(header));
   uint64_t blocks = 0;
-  auto add = [&](PackedBlock block, const uint8_t* text, size_t text_bytes) {
-    std::string stored(ZSTD_compressBound(text_bytes), '\0');
-    stored.resize(ZSTD_compress(stored.data(), stored.size(), text, text_bytes, 1));
+  auto add = [&](PackedBlock block, const std::string& stored) {
     block.magic = kPackedBlockMagic;
     block.stored_bytes = stored.size();
-    block.text_bytes = text_bytes;
     block.stored_check = PackedStoredCheck(block, stored.data());
     block.header_check = PackedHeaderCheck(block);
     file.append(reinterpret_cast<const char*>(&block), sizeof(block)).append(stored);
   };
+  BlockCompressor compressor;
   testing::Recipe recipe;
   for (size_t at = 0; size - at >= sizeof(recipe); blocks++) {
     memcpy(&recipe, bytes + at, sizeof(recipe));
     at += sizeof(recipe);
     const size_t text_bytes = std::min<size_t>(recipe.text_bytes, size - at);
-    add({.region = recipe.region, .encoding = recipe.encoding, .first = recipe.first, .count = recipe.count},
-        bytes + at, text_bytes);
+    const std::string text(reinterpret_cast<const char*>(bytes) + at, text_bytes);
     at += text_bytes;
+    const Effort effort = (recipe.encoding & testing::kLzma) != 0 ? Effort::kThorough : Effort::kQuick;
+    std::string stored = text;
+    if ((recipe.encoding & testing::kAsStored) == 0 && !compressor.Compress({text, {}}, effort, &stored).ok()) abort();
+    add({.region = recipe.region,
+         .encoding = static_cast<uint8_t>(recipe.encoding & testing::kEncodingMask),
+         .codec = CodecOf(effort),
+         .text_bytes = (recipe.encoding & testing::kAsStored) != 0 ? recipe.count : static_cast<uint32_t>(text_bytes),
+         .first = recipe.first,
+         .count = recipe.count},
+        stored);
   }
-  add({.encoding = kPackedEnd, .first = blocks}, bytes, 0);
+  add({.encoding = kPackedEnd, .first = blocks}, "");
   absl::StatusOr<Profile> profile = ParseProfile("/nowhere/fuzz.cad", file.data(), file.size());
   if (!profile.ok()) abort();  // its header is sound
   for (const LiveSample& sample : profile->live) {

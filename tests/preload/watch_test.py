@@ -167,7 +167,7 @@ class WatchTest(unittest.TestCase):
         watch = subprocess.Popen([ARGUMENTS.cadastre, "watch", str(steered.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                  env=target.clean_environment())
         self.addCleanup(watch.communicate)
-        self.assertIn("has no profile yet", watch.stderr.readline())
+        self.assertIn("no sample was due yet", watch.stderr.readline())
         steered.do("grow 2")
         self.assertIn("watching ", watch.stderr.readline())
         steered.end()

@@ -13,6 +13,8 @@
 #include "report/format.h"
 #include "report/process_info.h"
 #include "report/process_tree.h"
+#include "report/profile_copy.h"
+#include "report/profile_path.h"
 #include "symbolizer/file_use.h"
 #include "symbolizer/profile.h"
 #include "tests/support/catch.h"
@@ -112,6 +114,37 @@ TEST_CASE("What is saved in its place is packed and marked", "[saved_profiles]")
   CHECK(*saved == folder / "a.cad");
   CHECK(std::filesystem::file_size(*saved) < (1 << 20));
   CHECK(ReadProfile(*saved)->saved);
+}
+
+TEST_CASE("The peak of a process that has ended is packed again, and is still the older snapshot", "[saved_profiles]") {
+  Folder folder;
+  testing::ProfileBuilder builder = Dead("/bin/a");
+  const uint32_t site = builder.AddSite({format::MakeUnknownFrame(format::kFrameUnknown, 0)});
+  for (uint64_t i = 0; i < 20000; i++)
+    builder.AddSample(site, 0x7f0000000000 + 64 * (i * 7919 % 200000), 24 + i % 97, 100 + i % 97);
+  const std::string live = folder / "a.cad", peak = folder / "a.cad@peak";
+  REQUIRE(builder.WriteTo(live));
+  REQUIRE(CopyProfile(live, peak, {.label = "peak"}).ok());
+  REQUIRE(CopyProfile(live, folder / "a.cad@later", {.label = "later"}).ok());
+  const auto size = std::filesystem::file_size(peak);
+  const auto live_samples = ReadProfile(peak)->live.size();
+  const std::vector<std::string> snapshots = SnapshotsOf(live);
+  REQUIRE(snapshots.size() == 2);
+  REQUIRE(SaveDeadProfile(live, "", {}).ok());
+  CHECK(std::filesystem::file_size(peak) < size * 95 / 100);
+  absl::StatusOr<Profile> again = ReadProfile(peak);
+  REQUIRE(again.ok());
+  CHECK(again->incomplete == "");
+  CHECK(again->label == "peak");
+  CHECK(again->live.size() == live_samples);
+  CHECK(SnapshotsOf(live) == snapshots);
+  // Nothing more is to be had, and what is damaged stays as it is.
+  const auto smaller = std::filesystem::file_size(peak);
+  PackPeakOf(live);
+  CHECK(std::filesystem::file_size(peak) == smaller);
+  std::filesystem::resize_file(peak, smaller / 2);
+  PackPeakOf(live);
+  CHECK(std::filesystem::file_size(peak) == smaller / 2);
 }
 
 TEST_CASE("Of the saved profiles of each program the oldest go", "[saved_profiles]") {

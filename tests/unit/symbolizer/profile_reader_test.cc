@@ -236,7 +236,7 @@ TEST_CASE("What is not a profile gets one line with the path and the offset", "[
   CHECK(ErrorOf(bytes.substr(0, 100)) == "x.cad: the header is cut at offset 100 of 4096");
   std::string other = bytes;
   other[8] = 7;
-  CHECK(ErrorOf(other) == "x.cad: version 7 at offset 8 is not supported; this program reads versions 1, 3 and 4");
+  CHECK(ErrorOf(other) == "x.cad: version 7 at offset 8 is not supported; this program reads versions 1 and 3 to 5");
   other = bytes;
   other[12] = 1;
   CHECK(ErrorOf(other) == "x.cad: a header of 4097 bytes at offset 12; version 1 has 4096");
