@@ -46,20 +46,22 @@ uint32_t InternStack(const uint64_t* frames, uint32_t count, format::SiteKind ki
   return SiteIntern(frames, count, kind, flags);
 }
 
-// What has just been captured, if `memo` has seen all of it: then its node in the tree knows the site.
-uint32_t InternRemembered(const uint64_t* frames, uint32_t count, format::SiteKind kind, uint32_t flags,
-                          StackMemo* memo) {
+// Of a stack that `memo` has seen all of, the node in the tree, which may know the site; 0 = there is none.
+uint32_t NodeOf(StackMemo* memo) {
+  return memo->Node(StackTree::kRoot, [](uint32_t caller, uint64_t frame) { return stack_tree.Child(caller, frame); });
+}
+
+uint32_t CaptureByTree(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames,
+                       format::SiteKind kind, StackMemo* memo) {
+  uint32_t flags, count;
+  const bool is_in_memo = CaptureInMemo(registers, bounds, frames, &count, &flags, memo);
   const bool is_plain = kind == format::kSiteMalloc && flags == 0;
-  const uint32_t node =
-      is_plain ? memo->Node(StackTree::kRoot,
-                            [](uint32_t caller, uint64_t frame) { return stack_tree.Child(caller, frame); })
-               : 0;
-  if (node == 0) return InternStack(frames, count, kind, flags);
-  uint32_t site = stack_tree.site(node);
-  if (site != 0) return site;
-  site = InternStack(frames, count, kind, flags);
+  const uint32_t node = is_plain ? NodeOf(memo) : 0;
+  if (const uint32_t site = node != 0 ? stack_tree.site(node) : 0) return site;
+  if (is_in_memo) count = memo->Words(frames, kMaxFrames);
+  const uint32_t site = InternStack(frames, count, kind, flags);
   // One that had no room is counted each time.
-  if (site != format::kSiteOverflow) stack_tree.SetSite(node, site);
+  if (node != 0 && site != format::kSiteOverflow) stack_tree.SetSite(node, site);
   return site;
 }
 
@@ -70,9 +72,7 @@ uint32_t CaptureSiteAgain(const EntryRegisters& registers, const StackBounds& bo
   if (is_own_stack) {
     if (const uint32_t site = before->known.Find(registers, bounds.high, kind, IsLibraryStillLoaded)) return site;
   }
-  uint32_t flags = 0;
-  const uint32_t count = CaptureStack(registers, bounds, frames, kMaxFrames, &flags, &before->last);
-  const uint32_t site = InternRemembered(frames, count, kind, flags, &before->last);
+  const uint32_t site = CaptureByTree(registers, bounds, frames, kind, &before->last);
   // Likewise.
   if (is_own_stack && site != format::kSiteOverflow)
     before->known.Add(registers, bounds.high, kind, before->last, site);
