@@ -93,16 +93,18 @@ uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers, forma
 }
 
 uint32_t ContextOf(ThreadState* thread) {
+  if (!JvmIsReady()) return 0;
   ThreadNameUpdate(thread);
   return thread->work == kThreadWorkCompiler && !IsSandboxed() ? JvmThreadContext() : 0;
 }
 
-// Not for each sample: it is one cache line for all threads.
-void NoteTime(uint64_t now_ns) {
+// Not for each sample: it is one cache line for all threads. Then it is time to look at the file again.
+void NoteTime(ThreadState* thread, uint64_t now_ns) {
   constexpr uint64_t kResolutionNs = 1'000'000;
   uint64_t* last = &g_profile.header->last_sample_ns;
-  if (now_ns > __atomic_load_n(last, __ATOMIC_RELAXED) + kResolutionNs)
-    __atomic_store_n(last, now_ns, __ATOMIC_RELAXED);
+  if (now_ns <= __atomic_load_n(last, __ATOMIC_RELAXED) + kResolutionNs) return;
+  __atomic_store_n(last, now_ns, __ATOMIC_RELAXED);
+  thread->until_look = 0;
 }
 
 // A counter that this thread alone adds to: no other processor may come between, and no signal handler of the thread
@@ -136,15 +138,14 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
   const uint64_t now = SessionSampleTime();
   ThreadRecordKeep(thread, now);
   BufferPrepare(thread);
-  LivePrefetch(reinterpret_cast<uint64_t>(pointer));
-  LivePrefetchSlot(thread->buffer);
+  const LivePlace place = LivePrefetch(reinterpret_cast<uint64_t>(pointer), thread->buffer);
   const uint32_t site = CaptureSite(thread, registers, format::kSiteMalloc);
   SiteNoteThread(site, thread->thread);
   LiveSampleData sample = {
       reinterpret_cast<uint64_t>(pointer), bytes, weight, now, site, thread->thread, ContextOf(thread)};
   bool had_old = false;
   LiveSampleData old;
-  const bool inserted = LiveInsert(sample, thread->buffer, &had_old, &old);
+  const bool inserted = LiveInsert(sample, place, thread->buffer, &had_old, &old);
   if (had_old) {
     SiteLiveRemoved(old.site, old.weight);
     Count(&counters->missed_frees);
@@ -156,10 +157,32 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
     Count(&counters->dropped_live_full);
     Count(&counters->dropped_weight_bytes, weight);
   }
-  SessionNoteFill(&thread->random);
-  const double w = static_cast<double>(weight), s = static_cast<double>(bytes);
-  BufferAppend(thread, {site, 1, SampleCountFixed(bytes, weight), weight, w * (w - s)});
-  NoteTime(now);
+  BufferAppend(thread, {site, 1, SampleCountFixed(bytes, weight), weight, SampleVariance(bytes, weight)});
+  NoteTime(thread, now);
+}
+
+// What the session has to say before it records: is it for this process, has it a whole file, or none yet?
+bool MayRecord(ThreadState* thread) {
+  if (SessionCurrentState() == SessionState::kNew) SessionPrepare();
+  const SessionState state = SessionCurrentState();
+  const bool is_lost = state == SessionState::kRecording && !SessionFileIsWholeSlow(&thread->until_look);
+  if (is_lost || state == SessionState::kOff || !RealAllocatorIsReached()) {
+    thread->countdown = kCountdownOff;
+    return false;
+  }
+  return state != SessionState::kNew && state != SessionState::kPreparing;
+}
+
+bool RecordIfDue(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t interval, bool is_paused,
+                 const EntryRegisters& registers) {
+  const SampleDecision decision = DecideSample(thread, bytes, interval, is_paused);
+  if (!decision.record) return false;
+  if (!SessionOpen()) {
+    if (SessionCurrentState() != SessionState::kOpening) thread->countdown = kCountdownOff;  // off, or a fork child
+    return false;
+  }
+  RecordSample(thread, pointer, bytes, decision.weight_bytes, registers);
+  return true;
 }
 
 }  // namespace
@@ -182,23 +205,17 @@ void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& regis
     if (thread->guard == kGuardRecording && SessionIsRecording()) Count(&g_profile.header->counters.nested_skipped);
     return;
   }
-  if (SessionCurrentState() == SessionState::kNew) SessionPrepare();
-  const SessionState state = SessionCurrentState();
-  const bool is_lost = state == SessionState::kRecording && !SessionFileIsWhole(&thread->until_look);
-  if (is_lost || state == SessionState::kOff || !RealAllocatorIsReached()) {
-    thread->countdown = kCountdownOff;
+  if (!SessionGateIsOpen(&thread->until_look) && !MayRecord(thread)) return;
+  bool is_paused;
+  const uint64_t interval = SessionInterval(&is_paused);
+  // Every block: nothing to draw, to estimate or to thin.
+  if (interval <= 1) {
+    RecordIfDue(thread, pointer, bytes, interval, is_paused, registers);
     return;
   }
-  if (state == SessionState::kNew || state == SessionState::kPreparing) return;
   const OwnFloatingPoint floating_point;
   if (thread->random == 0) thread->random = SessionThreadSeed();
-  const SampleDecision decision = DecideSample(thread, bytes, SessionInterval(), SessionIsPaused());
-  if (!decision.record) return;
-  if (!SessionOpen()) {
-    if (SessionCurrentState() != SessionState::kOpening) thread->countdown = kCountdownOff;  // off, or a fork child
-    return;
-  }
-  RecordSample(thread, pointer, bytes, decision.weight_bytes, registers);
+  if (RecordIfDue(thread, pointer, bytes, interval, is_paused, registers)) SessionNoteFill(&thread->random);
 }
 
 void RecordMapping(uint64_t start, uint64_t end, uint32_t flags, const MappingMove* moved,
@@ -248,14 +265,14 @@ uint32_t RecordThreadCreation(const EntryRegisters& registers) {
 
 bool RecordFree(void* pointer, LiveSampleData* removed) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
-  LivePrefetchRecord(address);
+  const LivePlace place = LivePrefetchRecord(address);
   ThreadState* thread = CurrentThreadState();
-  if (!SessionFileIsWhole(thread != nullptr ? &thread->until_look : nullptr)) return false;
+  if (!(thread != nullptr ? SessionFileIsWhole(&thread->until_look) : SessionFileIsWhole())) return false;
   LiveShare share;
   if (removed != nullptr) {
-    if (!LiveRemove(address, BufferOf(thread), removed)) return false;
+    if (!LiveRemove(address, place, BufferOf(thread), removed)) return false;
     share = {removed->site, removed->weight};
-  } else if (!LiveRemove(address, BufferOf(thread), &share)) {
+  } else if (!LiveRemove(address, place, BufferOf(thread), &share)) {
     return false;
   }
   SiteLiveRemoved(share.site, share.weight);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "interposer/fast_math.h"
 #include "interposer/profile_file.h"
 #include "interposer/thread_table.h"
 
@@ -82,8 +83,7 @@ __attribute__((always_inline)) inline void ApplyField(BufferRecord* record, uint
     record->redo.new_value = new_value;
     __atomic_store_n(&record->redo.field, field, __ATOMIC_RELEASE);
     __atomic_store_n(&record->redo.armed, 1, __ATOMIC_RELEASE);
-  } while (
-      !__atomic_compare_exchange_n(counter, &old_value, new_value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+  } while (!__atomic_compare_exchange_n(counter, &old_value, new_value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 }
 
 void ApplyFields(BufferRecord* record, const Delta& delta) {
@@ -117,6 +117,7 @@ uint32_t TakeRun(const BufferRecord* record, Delta* sum) {
 
 // head and tail lie in the file, which others may write to: what they say is believed as far as the ring is long.
 void Apply(BufferRecord* record) {
+  const OwnFloatingPoint floating_point;
   if (record->head - record->tail > format::kBufferDeltas) {
     __atomic_fetch_add(&g_profile.header->counters.dropped_buffer_full, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&record->tail, record->head, __ATOMIC_RELEASE);
@@ -137,6 +138,12 @@ void Apply(BufferRecord* record) {
 uint64_t SampleCountFixed(uint64_t size, uint64_t weight) {
   if (size == 0 || size == weight) return 65536;
   return static_cast<uint64_t>(static_cast<double>(weight) / static_cast<double>(size) * 65536.0 + 0.5);
+}
+
+double SampleVariance(uint64_t size, uint64_t weight) {
+  if (size == weight) return 0;
+  const double w = static_cast<double>(weight), s = static_cast<double>(size);
+  return w * (w - s);
 }
 
 void BufferPrepare(ThreadState* state) {
