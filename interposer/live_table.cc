@@ -7,6 +7,7 @@
 #include "interposer/private_memory.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
+#include "interposer/site_table.h"
 
 namespace cadastre {
 
@@ -131,6 +132,7 @@ namespace {
 LiveShare Release(uint32_t slot, uint64_t address, uint32_t shard) {
   LiveRecord* record = &g_profile.live[slot];
   LiveShare share = {ReadSite(*record), 0};
+  SitePrefetch(share.site);  // before the locked instructions, which nothing passes
   EraseRecord(slot);
   share.weight = __atomic_exchange_n(&record->weight, 0, __ATOMIC_ACQ_REL);
   FilterRemove(address);

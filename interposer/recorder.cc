@@ -140,7 +140,7 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
   BufferPrepare(thread);
   const LivePlace place = LivePrefetch(reinterpret_cast<uint64_t>(pointer), thread->buffer);
   const uint32_t site = CaptureSite(thread, registers, format::kSiteMalloc);
-  SiteNoteThread(site, thread->thread);
+  SitePrefetch(site);
   LiveSampleData sample = {
       reinterpret_cast<uint64_t>(pointer), bytes, weight, now, site, thread->thread, ContextOf(thread)};
   bool had_old = false;
@@ -150,6 +150,7 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
     SiteLiveRemoved(old.site, old.weight);
     Count(&counters->missed_frees);
   }
+  SiteNoteThread(site, thread->thread);
   if (inserted) {
     SiteLiveAdded(site, weight, now);
     CountFor(thread, &format::BufferRecord::samples, &format::Counters::samples);
