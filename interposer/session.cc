@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 
 #include "interposer/bus_guard.h"
 #include "interposer/complaints.h"
@@ -19,7 +18,6 @@
 #include "interposer/mapping_queue.h"
 #include "interposer/optional_entries.h"
 #include "interposer/output_place.h"
-#include "interposer/private_memory.h"
 #include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_name.h"
@@ -33,10 +31,6 @@
 #include "interposer/thread_buffer.h"
 #include "interposer/thread_state.h"
 #include "interposer/thread_table.h"
-
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18  // Linux 4.14
-#endif
 
 extern "C" int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
 // quick_exit calls its handlers and no destructors (glibc 2.10).
@@ -62,31 +56,12 @@ char profile_path[PATH_MAX];
 OutputPlace place;  // as chosen at the first due sample
 ProcessFacts facts;
 
-// Fork wipes this page in the child, also where no atfork handler runs.
-struct AlivePage {
-  uint32_t is_alive, gate;
-};
-AlivePage* alive_page;
-bool wipe_works;
-
-constexpr uint32_t kClosed = 0;
-
 SessionState State() { return static_cast<SessionState>(__atomic_load_n(&state, __ATOMIC_ACQUIRE)); }
 void SetState(SessionState to) { __atomic_store_n(&state, static_cast<uint32_t>(to), __ATOMIC_RELEASE); }
 bool Advance(SessionState from, SessionState to) {
   uint32_t expected = static_cast<uint32_t>(from);
   return __atomic_compare_exchange_n(&state, &expected, static_cast<uint32_t>(to), false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED);
-}
-
-void MakeAlivePage() {
-  long page = RawSyscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (IsSyscallError(page)) return;
-  NoteOwnMemory(static_cast<uint64_t>(page), 4096);
-  wipe_works = RawSyscall(SYS_madvise, page, 4096, MADV_WIPEONFORK) == 0;
-  alive_page = reinterpret_cast<AlivePage*>(page);
-  alive_page->is_alive = 1;
-  if (wipe_works) g_session_gate = &alive_page->gate;
 }
 
 // By the file, or by the name under which it was started.
@@ -181,13 +156,10 @@ bool LookIsDueAmongMany(uint8_t* until_look) {
   return true;
 }
 
-void SetGate(uint32_t to) { __atomic_store_n(&alive_page->gate, to, __ATOMIC_SEQ_CST); }
-
-// The state comes first: whoever opens the gate meanwhile sees it.
 void OpenGate() {
-  if (alive_page->gate != 0 || !RealAllocatorIsReached()) return;
-  SetGate(1);
-  if (__atomic_load_n(&state, __ATOMIC_SEQ_CST) != static_cast<uint32_t>(SessionState::kRecording)) SetGate(0);
+  if (!RealAllocatorIsReached()) return;
+  SessionGateOpen();
+  if (__atomic_load_n(&state, __ATOMIC_SEQ_CST) != static_cast<uint32_t>(SessionState::kRecording)) SessionGateClose();
 }
 
 uint64_t Interval() {
@@ -200,7 +172,7 @@ uint64_t Interval() {
 // The file is not what it was, or is not this process's.
 bool EndWithoutFile() {
   SetState(SessionState::kOff);
-  SetGate(0);
+  SessionGateClose();
   return ProfileDetach();
 }
 
@@ -210,7 +182,6 @@ void ChildAfterFork() { EndWithoutFile(); }
 
 }  // namespace
 
-constinit const uint32_t* g_session_gate = &kClosed;
 SessionState SessionCurrentState() { return State(); }
 const Options& SessionOptions() { return options; }
 
@@ -223,8 +194,7 @@ void SessionPrepare() {
   if (getauxval(AT_SECURE) == 0 && options_text != nullptr) ParseOptions(options_text, &options, Complain);
   interval_now = options.interval_bytes;
   SeedRandom();
-  MakeAlivePage();
-  if (!IsMeantForThisProcess() || alive_page == nullptr) return SetState(SessionState::kOff);
+  if (!AlivePageMake() || !IsMeantForThisProcess()) return SetState(SessionState::kOff);
   ComplainUnderABarePreload();
   SayComplaints(facts, options, options_text);
   // Started as `ld.so ./program` the kernel's name for what runs is the loader's.
@@ -275,10 +245,10 @@ bool SessionOpen() {
 
 bool SessionIsRecording() {
   if (State() != SessionState::kRecording) return false;
-  if (__atomic_load_n(&alive_page->is_alive, __ATOMIC_RELAXED) == 0) return false;
+  if (!AlivePageIsAlive()) return false;
   // Kernels before 4.14 cannot wipe: ask who we are. A sandbox may punish the question; there the atfork handler is
   // all there is.
-  return wipe_works || IsSandboxed() || static_cast<uint32_t>(RawSyscall(SYS_getpid)) == own_pid;
+  return AlivePageCanBeWiped() || IsSandboxed() || static_cast<uint32_t>(RawSyscall(SYS_getpid)) == own_pid;
 }
 
 bool SessionFileIsWholeSlow(uint8_t* until_look) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "interposer/options.h"
+#include "interposer/session_gate.h"
 
 namespace cadastre {
 
@@ -40,15 +41,8 @@ bool SessionFileIsWhole();
 
 // The same for a thread that records or frees what was recorded. Where samples are frequent and the guard stands, the
 // file is looked at every 64th time of the thread, and once more after each tick of the kernel (who notices it makes
-// its until_look 0). What else must be asked is then one word, g_session_gate: not 0 while all of this holds and malloc
-// comes to us first; cleared with the recording's end and, in a child, by the fork.
-extern const uint32_t* g_session_gate;
+// its until_look 0). What else must be asked is then one word (session_gate.h).
 bool SessionFileIsWholeSlow(uint8_t* until_look);
-__attribute__((always_inline)) inline bool SessionGateIsOpen(uint8_t* until_look) {
-  if (__atomic_load_n(g_session_gate, __ATOMIC_RELAXED) == 0 || *until_look == 0) return false;
-  (*until_look)--;
-  return true;
-}
 __attribute__((always_inline)) inline bool SessionFileIsWhole(uint8_t* until_look) {
   return SessionGateIsOpen(until_look) || SessionFileIsWholeSlow(until_look);
 }
