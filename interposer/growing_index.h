@@ -61,7 +61,10 @@ class GrowingIndex {
       if (made == 0) return 0;
       uint64_t expected = 0;
       const uint64_t entry = (hash & ~kNumber) | made;
-      if (__atomic_compare_exchange_n(empty, &expected, entry, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return made;
+      if (__atomic_compare_exchange_n(empty, &expected, entry, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        NoteUsed(static_cast<uint64_t>(empty - slots_));
+        return made;
+      }
     }
   }
 
@@ -73,10 +76,28 @@ class GrowingIndex {
 
   static constexpr uint64_t SlotsOf(uint64_t level) { return kFirstSlots << (2 * level); }
 
+  // Each level is another cache line, and in a large index each is a miss: those that have entries are fetched side by
+  // side. The first ones are small, and stay in the cache.
+  void Prefetch(uint64_t hash) const {
+    uint64_t* level_slots = slots_ + SlotsOf(0) + SlotsOf(1);
+    const uint64_t used = __atomic_load_n(&used_, __ATOMIC_RELAXED);
+    for (uint64_t level = 2; level < used; level_slots += SlotsOf(level++))
+      __builtin_prefetch(&level_slots[hash & (SlotsOf(level) - 1)]);
+  }
+
+  // An entry has been added at slots_[place].
+  void NoteUsed(uint64_t place) {
+    uint64_t level = 0;
+    for (uint64_t end = SlotsOf(0); place >= end; end += SlotsOf(level)) level++;
+    // A hint: of two threads that bring a new level each the smaller one may stay.
+    if (level >= __atomic_load_n(&used_, __ATOMIC_RELAXED)) __atomic_store_n(&used_, level + 1, __ATOMIC_RELAXED);
+  }
+
   // 0: not there; *empty is where it would go, nullptr = there is no room.
   template <typename Equal>
   uint32_t Search(uint64_t hash, Equal equal, uint64_t** empty) const {
     *empty = nullptr;
+    Prefetch(hash);
     uint64_t* level_slots = slots_;
     for (uint64_t level = 0; level < levels_; level_slots += SlotsOf(level++)) {
       const uint64_t mask = SlotsOf(level) - 1;
@@ -98,6 +119,7 @@ class GrowingIndex {
 
   uint64_t* slots_ = nullptr;
   uint64_t levels_ = 0;
+  uint64_t used_ = 0;  // levels that have an entry
 };
 
 }  // namespace cadastre

@@ -26,7 +26,7 @@ class KnownStacks {
     Stack* known = PlaceOf(registers);
     uint32_t count = known->words;
     if (known->pc != registers.pc || known->sp != registers.sp || known->rbp != registers.rbp || known->high != high ||
-        known->kind != kind || count == 0)
+        known->kind != kind || count == 0 || count == kTooMany)
       return 0;
     for (uint32_t i = 0; i < count; i++) {
       if (StackMemory::LoadChecked(known->sp + known->offset[i]) != known->value[i]) return 0;
@@ -52,7 +52,11 @@ class KnownStacks {
           known->value[words++] = value;
           return true;
         });
-    if (!fits) return;
+    if (!fits) {
+      known->strikes = 0;
+      known->words = kTooMany;
+      return;
+    }
     known->pc = registers.pc;
     known->sp = registers.sp;
     known->rbp = registers.rbp;
@@ -66,11 +70,12 @@ class KnownStacks {
 
  private:
   static constexpr uint32_t kPlaces = 64, kWords = 56, kLibraries = 3, kStrikes = 8;
+  static constexpr uint32_t kTooMany = kWords + 1;
 
   struct Stack {
     uint64_t pc, sp, rbp, high;
     uint32_t site, kind;
-    uint32_t words;  // 0 = empty
+    uint32_t words;  // 0 = empty; kTooMany = taken by a stack that does not fit, so that it is not copied each time
     uint32_t strikes;
     StackMemo::Library libraries[kLibraries];
     uint64_t value[kWords];

@@ -177,24 +177,34 @@ bool LiveIndexInit(uint32_t slots, uint64_t interval_bytes) {
   return level_count > 0;
 }
 
-void LiveIndexPrefetch(uint64_t address) {
-  if (const uint32_t* word = block_slots.Find(address)) return __builtin_prefetch(word, 1);
+namespace {
+
+LivePlace Prefetched(uint32_t* word, uint64_t address) {
+  if (word != nullptr) {
+    __builtin_prefetch(word, 1);
+    return {word};
+  }
   const uint64_t place = PlaceOf(address);
   __builtin_prefetch(PlaceCounter(place), 1);
   const uint32_t used = __atomic_load_n(&levels_used, __ATOMIC_RELAXED);
   if (used > 0) __builtin_prefetch(BucketAt(used - 1, HomeOf(place), 0), 1);
+  return {nullptr};
 }
 
-bool LiveIndexPeek(uint64_t address, uint32_t* slot) {
-  const uint32_t* word = block_slots.Find(address);
-  if (word == nullptr) return false;
-  *slot = __atomic_load_n(word, __ATOMIC_RELAXED) - 1;
+}  // namespace
+
+LivePlace LiveIndexPlaceOf(uint64_t address) { return Prefetched(block_slots.FindOrMake(address), address); }
+LivePlace LiveIndexFind(uint64_t address) { return Prefetched(block_slots.Find(address), address); }
+
+bool LiveIndexPeek(LivePlace place, uint32_t* slot) {
+  if (place.word == nullptr) return false;
+  *slot = __atomic_load_n(place.word, __ATOMIC_RELAXED) - 1;
   return *slot != kAnySlot;
 }
 
-bool LiveIndexInsert(uint64_t address, uint32_t slot) {
-  if (uint32_t* word = block_slots.FindOrMake(address)) {
-    __atomic_store_n(word, slot + 1, __ATOMIC_RELEASE);
+bool LiveIndexInsert(LivePlace found, uint64_t address, uint32_t slot) {
+  if (found.word != nullptr) {
+    __atomic_store_n(found.word, slot + 1, __ATOMIC_RELEASE);
     Count(&live_in_blocks, address, +1);
     return true;
   }
@@ -204,8 +214,8 @@ bool LiveIndexInsert(uint64_t address, uint32_t slot) {
   return true;
 }
 
-bool LiveIndexTake(uint64_t address, uint32_t wanted, uint32_t* slot) {
-  if (uint32_t* word = block_slots.Find(address)) return TakeWord(word, address, wanted, slot);
+bool LiveIndexTake(LivePlace found, uint64_t address, uint32_t wanted, uint32_t* slot) {
+  if (found.word != nullptr) return TakeWord(found.word, address, wanted, slot);
   const uint64_t place = PlaceOf(address);
   if (!MayContainPlace(place)) return false;
   const uint64_t hash = HomeOf(place);

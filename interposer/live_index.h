@@ -25,18 +25,25 @@ namespace cadastre {
 // As LiveTableInit. False: no memory.
 bool LiveIndexInit(uint32_t slots, uint64_t interval_bytes);
 
-// Brings what the others will touch of this address on its way into the cache.
-void LiveIndexPrefetch(uint64_t address);
+// What is known of an address without a search. It stays true.
+struct LivePlace {
+  uint32_t* word;  // slot + 1, 0 = none; nullptr: it must be searched for
+};
 
-// Where the address leads to, if that can be said without a search.
-bool LiveIndexPeek(uint64_t address, uint32_t* slot);
+// For LiveIndexInsert, and for LiveIndexTake of what has been inserted. What they will touch is brought on its way into
+// the cache.
+LivePlace LiveIndexPlaceOf(uint64_t address);
+LivePlace LiveIndexFind(uint64_t address);
+
+// Where the address leads to, if its place says so.
+bool LiveIndexPeek(LivePlace place, uint32_t* slot);
 
 // The address leads to the slot from now on; it must lead to none before. False: no room.
-bool LiveIndexInsert(uint64_t address, uint32_t slot);
+bool LiveIndexInsert(LivePlace place, uint64_t address, uint32_t slot);
 
 // It leads nowhere from now on, if it led to `wanted`: to that slot, or to any. False: it did not.
 inline constexpr uint32_t kAnySlot = ~0u;
-bool LiveIndexTake(uint64_t address, uint32_t wanted, uint32_t* slot);
+bool LiveIndexTake(LivePlace place, uint64_t address, uint32_t wanted, uint32_t* slot);
 
 // As LiveCount.
 uint32_t LiveIndexCount();

@@ -7,6 +7,7 @@
 #include "interposer/private_memory.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_format.h"
+#include "interposer/site_table.h"
 
 namespace cadastre {
 
@@ -118,11 +119,10 @@ bool LiveTableInit(uint32_t slots, uint64_t interval_bytes) {
   return true;
 }
 
-void LivePrefetch(uint64_t address) { LiveIndexPrefetch(address); }
-
-void LivePrefetchSlot(uint32_t shard) {
+LivePlace LivePrefetch(uint64_t address, uint32_t shard) {
   const auto top = static_cast<uint32_t>(__atomic_load_n(&shards[shard % kLiveShards].free_head, __ATOMIC_RELAXED));
   if (top != 0) PrefetchSlot(top - 1);
+  return LiveIndexPlaceOf(address);
 }
 
 namespace {
@@ -132,6 +132,7 @@ namespace {
 LiveShare Release(uint32_t slot, uint64_t address, uint32_t shard) {
   LiveRecord* record = &g_profile.live[slot];
   LiveShare share = {ReadSite(*record), 0};
+  SitePrefetch(share.site);  // before the locked instructions, which nothing passes
   EraseRecord(slot);
   share.weight = __atomic_exchange_n(&record->weight, 0, __ATOMIC_ACQ_REL);
   FilterRemove(address);
@@ -141,22 +142,23 @@ LiveShare Release(uint32_t slot, uint64_t address, uint32_t shard) {
 
 }  // namespace
 
-void LivePrefetchRecord(uint64_t address) {
+LivePlace LivePrefetchRecord(uint64_t address) {
+  const LivePlace place = LiveIndexFind(address);
   uint32_t slot;
-  if (LiveIndexPeek(address, &slot)) return PrefetchSlot(slot);
-  LiveIndexPrefetch(address);
+  if (LiveIndexPeek(place, &slot)) PrefetchSlot(slot);
+  return place;
 }
 
-bool LiveRemove(uint64_t address, uint32_t shard, LiveShare* share) {
+bool LiveRemove(uint64_t address, LivePlace place, uint32_t shard, LiveShare* share) {
   uint32_t slot;
-  if (!LiveIndexTake(address, kAnySlot, &slot)) return false;
+  if (!LiveIndexTake(place, address, kAnySlot, &slot)) return false;
   *share = Release(slot, address, shard);
   return true;
 }
 
-bool LiveRemove(uint64_t address, uint32_t shard, LiveSampleData* removed) {
+bool LiveRemove(uint64_t address, LivePlace place, uint32_t shard, LiveSampleData* removed) {
   uint32_t slot;
-  if (!LiveIndexTake(address, kAnySlot, &slot)) return false;
+  if (!LiveIndexTake(place, address, kAnySlot, &slot)) return false;
   ReadRecord(g_profile.live[slot], removed);
   removed->weight = Release(slot, address, shard).weight;
   return true;
@@ -193,18 +195,20 @@ bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveShare* share) {
   uint32_t slot;
   // The entry is looked for with its slot, so what is taken is this record; or, once in a life of the universe, one
   // that came to the same address and slot since: forgotten in its place, and its like thinned as well.
-  if (!LiveIndexTake(seen.sample.address, seen.slot, &slot)) return false;
+  if (!LiveIndexTake(LiveIndexFind(seen.sample.address), seen.sample.address, seen.slot, &slot)) return false;
   *share = Release(slot, seen.sample.address, shard);
   return true;
 }
 
-bool LiveInsert(const LiveSampleData& sample, uint32_t shard, bool* had_old, LiveSampleData* replaced) {
-  *had_old =
-      FilterMayContain(reinterpret_cast<const void*>(sample.address)) && LiveRemove(sample.address, shard, replaced);
+bool LiveInsert(const LiveSampleData& sample, LivePlace place, uint32_t shard, bool* had_old,
+                LiveSampleData* replaced) {
   uint32_t slot;
+  const bool may_have_old = place.word != nullptr ? LiveIndexPeek(place, &slot)
+                                                  : FilterMayContain(reinterpret_cast<const void*>(sample.address));
+  *had_old = may_have_old && LiveRemove(sample.address, place, shard, replaced);
   if (!TakeSlot(shard, &slot)) return false;
   WriteRecord(slot, sample);
-  if (LiveIndexInsert(sample.address, slot)) {
+  if (LiveIndexInsert(place, sample.address, slot)) {
     FilterAdd(sample.address);
     return true;
   }

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "interposer/live_index.h"
+
 namespace cadastre {
 
 struct LiveSampleData {
@@ -32,22 +34,28 @@ bool LiveTableInit(uint32_t slots, uint64_t interval_bytes);
 // fro: a thread takes and gives by its own one, any number modulo kLiveShards, and takes from others what it lacks.
 inline constexpr uint32_t kLiveShards = 16;
 
-// What LiveInsert and LiveRemove of this address will touch, and the slot that the next LiveInsert of this shard will
-// take, on their way into the cache: they lie far apart, and a caller has other things to do first. Nothing is read.
-void LivePrefetch(uint64_t address);
-void LivePrefetchSlot(uint32_t shard);
+// What LiveInsert of this address will touch, and the slot that the next one of this shard will take, on their way into
+// the cache: they lie far apart, and a caller has other things to do first.
+LivePlace LivePrefetch(uint64_t address, uint32_t shard);
 
-// Likewise for LiveRemove, the record too. The index is read.
-void LivePrefetchRecord(uint64_t address);
+// Likewise for LiveRemove, the record too.
+LivePlace LivePrefetchRecord(uint64_t address);
 
-// False: no slot or no index room left (the caller counts the loss). An old record at the same address (its free was
-// not seen) is replaced: *replaced is filled and true is in *had_old.
-bool LiveInsert(const LiveSampleData& sample, uint32_t shard, bool* had_old, LiveSampleData* replaced);
+// place: from LivePrefetch. False: no slot or no index room left (the caller counts the loss). An old record at the
+// same address (its free was not seen) is replaced: *replaced is filled and true is in *had_old.
+bool LiveInsert(const LiveSampleData& sample, LivePlace place, uint32_t shard, bool* had_old, LiveSampleData* replaced);
+inline bool LiveInsert(const LiveSampleData& sample, uint32_t shard, bool* had_old, LiveSampleData* replaced) {
+  return LiveInsert(sample, LiveIndexPlaceOf(sample.address), shard, had_old, replaced);
+}
 
-// Takes the record of `address` out. False if there is none. Who wants its share alone does not touch the rest, which
-// often lies in a cache line of its own.
-bool LiveRemove(uint64_t address, uint32_t shard, LiveShare* share);
-bool LiveRemove(uint64_t address, uint32_t shard, LiveSampleData* removed);
+// Takes the record of `address` out. place: from either of the above. False if there is none. Who wants its share alone
+// does not touch the rest, which often lies in a cache line of its own.
+bool LiveRemove(uint64_t address, LivePlace place, uint32_t shard, LiveShare* share);
+bool LiveRemove(uint64_t address, LivePlace place, uint32_t shard, LiveSampleData* removed);
+template <typename Removed>
+bool LiveRemove(uint64_t address, uint32_t shard, Removed* removed) {
+  return LiveRemove(address, LiveIndexFind(address), shard, removed);
+}
 
 // For thinning (live_thinning.h). A record that was seen in a slot; its block may be freed at any moment, by a thread
 // that waits for nobody. Reweigh and Forget do nothing if it is gone by then.

@@ -46,20 +46,22 @@ uint32_t InternStack(const uint64_t* frames, uint32_t count, format::SiteKind ki
   return SiteIntern(frames, count, kind, flags);
 }
 
-// What has just been captured, if `memo` has seen all of it: then its node in the tree knows the site.
-uint32_t InternRemembered(const uint64_t* frames, uint32_t count, format::SiteKind kind, uint32_t flags,
-                          StackMemo* memo) {
+// Of a stack that `memo` has seen all of, the node in the tree, which may know the site; 0 = there is none.
+uint32_t NodeOf(StackMemo* memo) {
+  return memo->Node(StackTree::kRoot, [](uint32_t caller, uint64_t frame) { return stack_tree.Child(caller, frame); });
+}
+
+uint32_t CaptureByTree(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames,
+                       format::SiteKind kind, StackMemo* memo) {
+  uint32_t flags, count;
+  const bool is_in_memo = CaptureInMemo(registers, bounds, frames, &count, &flags, memo);
   const bool is_plain = kind == format::kSiteMalloc && flags == 0;
-  const uint32_t node =
-      is_plain ? memo->Node(StackTree::kRoot,
-                            [](uint32_t caller, uint64_t frame) { return stack_tree.Child(caller, frame); })
-               : 0;
-  if (node == 0) return InternStack(frames, count, kind, flags);
-  uint32_t site = stack_tree.site(node);
-  if (site != 0) return site;
-  site = InternStack(frames, count, kind, flags);
+  const uint32_t node = is_plain ? NodeOf(memo) : 0;
+  if (const uint32_t site = node != 0 ? stack_tree.site(node) : 0) return site;
+  if (is_in_memo) count = memo->Words(frames, kMaxFrames);
+  const uint32_t site = InternStack(frames, count, kind, flags);
   // One that had no room is counted each time.
-  if (site != format::kSiteOverflow) stack_tree.SetSite(node, site);
+  if (node != 0 && site != format::kSiteOverflow) stack_tree.SetSite(node, site);
   return site;
 }
 
@@ -70,9 +72,7 @@ uint32_t CaptureSiteAgain(const EntryRegisters& registers, const StackBounds& bo
   if (is_own_stack) {
     if (const uint32_t site = before->known.Find(registers, bounds.high, kind, IsLibraryStillLoaded)) return site;
   }
-  uint32_t flags = 0;
-  const uint32_t count = CaptureStack(registers, bounds, frames, kMaxFrames, &flags, &before->last);
-  const uint32_t site = InternRemembered(frames, count, kind, flags, &before->last);
+  const uint32_t site = CaptureByTree(registers, bounds, frames, kind, &before->last);
   // Likewise.
   if (is_own_stack && site != format::kSiteOverflow)
     before->known.Add(registers, bounds.high, kind, before->last, site);
@@ -93,16 +93,18 @@ uint32_t CaptureSite(ThreadState* thread, const EntryRegisters& registers, forma
 }
 
 uint32_t ContextOf(ThreadState* thread) {
+  if (!JvmIsReady()) return 0;
   ThreadNameUpdate(thread);
   return thread->work == kThreadWorkCompiler && !IsSandboxed() ? JvmThreadContext() : 0;
 }
 
-// Not for each sample: it is one cache line for all threads.
-void NoteTime(uint64_t now_ns) {
+// Not for each sample: it is one cache line for all threads. Then it is time to look at the file again.
+void NoteTime(ThreadState* thread, uint64_t now_ns) {
   constexpr uint64_t kResolutionNs = 1'000'000;
   uint64_t* last = &g_profile.header->last_sample_ns;
-  if (now_ns > __atomic_load_n(last, __ATOMIC_RELAXED) + kResolutionNs)
-    __atomic_store_n(last, now_ns, __ATOMIC_RELAXED);
+  if (now_ns <= __atomic_load_n(last, __ATOMIC_RELAXED) + kResolutionNs) return;
+  __atomic_store_n(last, now_ns, __ATOMIC_RELAXED);
+  thread->until_look = 0;
 }
 
 // A counter that this thread alone adds to: no other processor may come between, and no signal handler of the thread
@@ -136,19 +138,19 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
   const uint64_t now = SessionSampleTime();
   ThreadRecordKeep(thread, now);
   BufferPrepare(thread);
-  LivePrefetch(reinterpret_cast<uint64_t>(pointer));
-  LivePrefetchSlot(thread->buffer);
+  const LivePlace place = LivePrefetch(reinterpret_cast<uint64_t>(pointer), thread->buffer);
   const uint32_t site = CaptureSite(thread, registers, format::kSiteMalloc);
-  SiteNoteThread(site, thread->thread);
+  SitePrefetch(site);
   LiveSampleData sample = {
       reinterpret_cast<uint64_t>(pointer), bytes, weight, now, site, thread->thread, ContextOf(thread)};
   bool had_old = false;
   LiveSampleData old;
-  const bool inserted = LiveInsert(sample, thread->buffer, &had_old, &old);
+  const bool inserted = LiveInsert(sample, place, thread->buffer, &had_old, &old);
   if (had_old) {
     SiteLiveRemoved(old.site, old.weight);
     Count(&counters->missed_frees);
   }
+  SiteNoteThread(site, thread->thread);
   if (inserted) {
     SiteLiveAdded(site, weight, now);
     CountFor(thread, &format::BufferRecord::samples, &format::Counters::samples);
@@ -156,10 +158,32 @@ void RecordSample(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t w
     Count(&counters->dropped_live_full);
     Count(&counters->dropped_weight_bytes, weight);
   }
-  SessionNoteFill(&thread->random);
-  const double w = static_cast<double>(weight), s = static_cast<double>(bytes);
-  BufferAppend(thread, {site, 1, SampleCountFixed(bytes, weight), weight, w * (w - s)});
-  NoteTime(now);
+  BufferAppend(thread, {site, 1, SampleCountFixed(bytes, weight), weight, SampleVariance(bytes, weight)});
+  NoteTime(thread, now);
+}
+
+// What the session has to say before it records: is it for this process, has it a whole file, or none yet?
+bool MayRecord(ThreadState* thread) {
+  if (SessionCurrentState() == SessionState::kNew) SessionPrepare();
+  const SessionState state = SessionCurrentState();
+  const bool is_lost = state == SessionState::kRecording && !SessionFileIsWholeSlow(&thread->until_look);
+  if (is_lost || state == SessionState::kOff || !RealAllocatorIsReached()) {
+    thread->countdown = kCountdownOff;
+    return false;
+  }
+  return state != SessionState::kNew && state != SessionState::kPreparing;
+}
+
+bool RecordIfDue(ThreadState* thread, void* pointer, uint64_t bytes, uint64_t interval, bool is_paused,
+                 const EntryRegisters& registers) {
+  const SampleDecision decision = DecideSample(thread, bytes, interval, is_paused);
+  if (!decision.record) return false;
+  if (!SessionOpen()) {
+    if (SessionCurrentState() != SessionState::kOpening) thread->countdown = kCountdownOff;  // off, or a fork child
+    return false;
+  }
+  RecordSample(thread, pointer, bytes, decision.weight_bytes, registers);
+  return true;
 }
 
 }  // namespace
@@ -182,23 +206,17 @@ void RecordAllocation(void* pointer, uint64_t bytes, const EntryRegisters& regis
     if (thread->guard == kGuardRecording && SessionIsRecording()) Count(&g_profile.header->counters.nested_skipped);
     return;
   }
-  if (SessionCurrentState() == SessionState::kNew) SessionPrepare();
-  const SessionState state = SessionCurrentState();
-  const bool is_lost = state == SessionState::kRecording && !SessionFileIsWhole(&thread->until_look);
-  if (is_lost || state == SessionState::kOff || !RealAllocatorIsReached()) {
-    thread->countdown = kCountdownOff;
+  if (!SessionGateIsOpen(&thread->until_look) && !MayRecord(thread)) return;
+  bool is_paused;
+  const uint64_t interval = SessionInterval(&is_paused);
+  // Every block: nothing to draw, to estimate or to thin.
+  if (interval <= 1) {
+    RecordIfDue(thread, pointer, bytes, interval, is_paused, registers);
     return;
   }
-  if (state == SessionState::kNew || state == SessionState::kPreparing) return;
   const OwnFloatingPoint floating_point;
   if (thread->random == 0) thread->random = SessionThreadSeed();
-  const SampleDecision decision = DecideSample(thread, bytes, SessionInterval(), SessionIsPaused());
-  if (!decision.record) return;
-  if (!SessionOpen()) {
-    if (SessionCurrentState() != SessionState::kOpening) thread->countdown = kCountdownOff;  // off, or a fork child
-    return;
-  }
-  RecordSample(thread, pointer, bytes, decision.weight_bytes, registers);
+  if (RecordIfDue(thread, pointer, bytes, interval, is_paused, registers)) SessionNoteFill(&thread->random);
 }
 
 void RecordMapping(uint64_t start, uint64_t end, uint32_t flags, const MappingMove* moved,
@@ -248,14 +266,14 @@ uint32_t RecordThreadCreation(const EntryRegisters& registers) {
 
 bool RecordFree(void* pointer, LiveSampleData* removed) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
-  LivePrefetchRecord(address);
+  const LivePlace place = LivePrefetchRecord(address);
   ThreadState* thread = CurrentThreadState();
-  if (!SessionFileIsWhole(thread != nullptr ? &thread->until_look : nullptr)) return false;
+  if (!(thread != nullptr ? SessionFileIsWhole(&thread->until_look) : SessionFileIsWhole())) return false;
   LiveShare share;
   if (removed != nullptr) {
-    if (!LiveRemove(address, BufferOf(thread), removed)) return false;
+    if (!LiveRemove(address, place, BufferOf(thread), removed)) return false;
     share = {removed->site, removed->weight};
-  } else if (!LiveRemove(address, BufferOf(thread), &share)) {
+  } else if (!LiveRemove(address, place, BufferOf(thread), &share)) {
     return false;
   }
   SiteLiveRemoved(share.site, share.weight);

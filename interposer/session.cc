@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 
 #include "interposer/bus_guard.h"
 #include "interposer/complaints.h"
@@ -19,7 +18,6 @@
 #include "interposer/mapping_queue.h"
 #include "interposer/optional_entries.h"
 #include "interposer/output_place.h"
-#include "interposer/private_memory.h"
 #include "interposer/process_facts.h"
 #include "interposer/profile_file.h"
 #include "interposer/profile_name.h"
@@ -33,10 +31,6 @@
 #include "interposer/thread_buffer.h"
 #include "interposer/thread_state.h"
 #include "interposer/thread_table.h"
-
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18  // Linux 4.14
-#endif
 
 extern "C" int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
 // quick_exit calls its handlers and no destructors (glibc 2.10).
@@ -62,25 +56,12 @@ char profile_path[PATH_MAX];
 OutputPlace place;  // as chosen at the first due sample
 ProcessFacts facts;
 
-// Fork wipes this page in the child, also where no atfork handler runs.
-uint32_t* alive_page;
-bool wipe_works;
-
 SessionState State() { return static_cast<SessionState>(__atomic_load_n(&state, __ATOMIC_ACQUIRE)); }
 void SetState(SessionState to) { __atomic_store_n(&state, static_cast<uint32_t>(to), __ATOMIC_RELEASE); }
 bool Advance(SessionState from, SessionState to) {
   uint32_t expected = static_cast<uint32_t>(from);
   return __atomic_compare_exchange_n(&state, &expected, static_cast<uint32_t>(to), false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED);
-}
-
-void MakeAlivePage() {
-  long page = RawSyscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (IsSyscallError(page)) return;
-  NoteOwnMemory(static_cast<uint64_t>(page), 4096);
-  wipe_works = RawSyscall(SYS_madvise, page, 4096, MADV_WIPEONFORK) == 0;
-  alive_page = reinterpret_cast<uint32_t*>(page);
-  *alive_page = 1;
 }
 
 // By the file, or by the name under which it was started.
@@ -165,23 +146,33 @@ bool OpenTables() {
          MappingMapInit(g_profile.mapping_capacity) && RecorderInit(g_profile.buffer_capacity);
 }
 
-// At every 64th record of the thread, and in each tick of the kernel.
 bool LookIsDueAmongMany(uint8_t* until_look) {
   constexpr uint8_t kUnlooked = 63;
-  static uint64_t looked_in_tick;
-  const uint64_t tick = MonotonicNowRoughly();
-  if (*until_look != 0 && tick == __atomic_load_n(&looked_in_tick, __ATOMIC_RELAXED)) {
+  if (*until_look != 0) {
     (*until_look)--;
     return false;
   }
   *until_look = kUnlooked;
-  __atomic_store_n(&looked_in_tick, tick, __ATOMIC_RELAXED);
   return true;
+}
+
+void OpenGate() {
+  if (!RealAllocatorIsReached()) return;
+  SessionGateOpen();
+  if (__atomic_load_n(&state, __ATOMIC_SEQ_CST) != static_cast<uint32_t>(SessionState::kRecording)) SessionGateClose();
+}
+
+uint64_t Interval() {
+  const uint64_t interval = __atomic_load_n(&interval_now, __ATOMIC_RELAXED);
+  if (State() != SessionState::kRecording) return interval;
+  const uint64_t wanted = __atomic_load_n(&g_profile.header->control.interval_bytes, __ATOMIC_RELAXED);
+  return wanted != 0 && wanted <= kLargestInterval ? wanted : interval;
 }
 
 // The file is not what it was, or is not this process's.
 bool EndWithoutFile() {
   SetState(SessionState::kOff);
+  SessionGateClose();
   return ProfileDetach();
 }
 
@@ -203,8 +194,7 @@ void SessionPrepare() {
   if (getauxval(AT_SECURE) == 0 && options_text != nullptr) ParseOptions(options_text, &options, Complain);
   interval_now = options.interval_bytes;
   SeedRandom();
-  MakeAlivePage();
-  if (!IsMeantForThisProcess() || alive_page == nullptr) return SetState(SessionState::kOff);
+  if (!AlivePageMake() || !IsMeantForThisProcess()) return SetState(SessionState::kOff);
   ComplainUnderABarePreload();
   SayComplaints(facts, options, options_text);
   // Started as `ld.so ./program` the kernel's name for what runs is the loader's.
@@ -213,7 +203,8 @@ void SessionPrepare() {
 }
 
 bool SessionOpen() {
-  if (!Advance(SessionState::kArmed, SessionState::kOpening)) return SessionIsRecording();
+  if (State() != SessionState::kArmed || !Advance(SessionState::kArmed, SessionState::kOpening))
+    return SessionIsRecording();
   if (!ChooseOutputPlace(options, facts, own_pid, &place)) {
     SetState(SessionState::kOff);
     return false;
@@ -254,30 +245,33 @@ bool SessionOpen() {
 
 bool SessionIsRecording() {
   if (State() != SessionState::kRecording) return false;
-  if (__atomic_load_n(alive_page, __ATOMIC_RELAXED) == 0) return false;
+  if (!AlivePageIsAlive()) return false;
   // Kernels before 4.14 cannot wipe: ask who we are. A sandbox may punish the question; there the atfork handler is
   // all there is.
-  return wipe_works || IsSandboxed() || static_cast<uint32_t>(RawSyscall(SYS_getpid)) == own_pid;
+  return AlivePageCanBeWiped() || IsSandboxed() || static_cast<uint32_t>(RawSyscall(SYS_getpid)) == own_pid;
 }
 
-bool SessionFileIsWhole(uint8_t* until_look) {
+bool SessionFileIsWholeSlow(uint8_t* until_look) {
+  if (!SessionSamplesAreFrequent() || !BusGuardIsDecided()) return SessionFileIsWhole();
+  // A look is dear, and the guard is better; until it stands there is nothing but the look.
+  if (!LookIsDueAmongMany(until_look)) return SessionIsRecording();
+  if (!SessionFileIsWhole()) return false;
+  OpenGate();
+  return true;
+}
+
+bool SessionFileIsWhole() {
   if (!SessionIsRecording()) return false;
   if (IsSandboxed()) return true;
-  // Where samples are frequent a look is dear, and the guard is better; until it stands there is nothing but the look.
-  const bool is_due =
-      until_look == nullptr || !SessionSamplesAreFrequent() || !BusGuardIsDecided() || LookIsDueAmongMany(until_look);
-  if (!is_due) return true;
   BusGuardNoteTouch();
   if (ProfileIsWhole()) return true;
   EndWithoutFile();
   return false;
 }
 
-uint64_t SessionInterval() {
-  uint64_t interval = __atomic_load_n(&interval_now, __ATOMIC_RELAXED);
-  if (State() != SessionState::kRecording) return interval;
-  uint64_t wanted = __atomic_load_n(&g_profile.header->control.interval_bytes, __ATOMIC_RELAXED);
-  return wanted != 0 && wanted <= kLargestInterval ? wanted : interval;
+uint64_t SessionInterval(bool* is_paused) {
+  *is_paused = SessionIsPaused();
+  return Interval();
 }
 
 bool SessionIsPaused() {
@@ -287,7 +281,7 @@ bool SessionIsPaused() {
 
 void SessionNoteFill(uint64_t* random) {
   uint64_t limit = __atomic_load_n(&double_at, __ATOMIC_RELAXED);
-  const uint64_t interval = SessionInterval();
+  const uint64_t interval = Interval();
   const bool is_due = interval > 1 && interval < kLargestInterval && LiveCount() >= limit;
   if (is_due &&
       __atomic_compare_exchange_n(&double_at, &limit, kPassUnderWay, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "interposer/options.h"
+#include "interposer/session_gate.h"
 
 namespace cadastre {
 
@@ -36,12 +37,19 @@ bool SessionIsRecording();
 // The file is looked at each time, and about 1 us passes until the touch: at R records, removals and mapping calls a
 // second a cut kills with a chance of R * 1 us, one in 1,000 at 1,000 a second (at 512 KiB: 250 MB/s are allocated and
 // freed). So ask after a call that may take its time, not before it. From 10,000 a second on bus_guard.h stands.
-// until_look: of the thread that has sampled, or frees what was. Where samples are frequent and the guard stands, the
-// file is then looked at every 64th time of the thread and in each tick of the kernel.
-bool SessionFileIsWhole(uint8_t* until_look = nullptr);
+bool SessionFileIsWhole();
 
-// Mean bytes between samples now: as started, doubled where memory ran short, or as set from outside.
-uint64_t SessionInterval();
+// The same for a thread that records or frees what was recorded. Where samples are frequent and the guard stands, the
+// file is looked at every 64th time of the thread, and once more after each tick of the kernel (who notices it makes
+// its until_look 0). What else must be asked is then one word (session_gate.h).
+bool SessionFileIsWholeSlow(uint8_t* until_look);
+__attribute__((always_inline)) inline bool SessionFileIsWhole(uint8_t* until_look) {
+  return SessionGateIsOpen(until_look) || SessionFileIsWholeSlow(until_look);
+}
+
+// Mean bytes between samples now: as started, doubled where memory ran short, or as set from outside. *is_paused: from
+// outside, too.
+uint64_t SessionInterval(bool* is_paused);
 bool SessionIsPaused();
 
 // A sample was recorded. Where the live table fills, the interval doubles (not in exact mode), and the samples that are

@@ -214,9 +214,15 @@ __attribute__((noinline)) StepResult StepOverJava(StackMemory* memory, StackFram
   return kUnknownEnded;
 }
 
-// The walk from the leaf to the root, or as far as it can be had; *flags says so.
+void SetDepth(FrameList* list, uint32_t wanted, uint32_t* flags) {
+  list->count = wanted < list->capacity ? wanted : list->capacity;
+  if (wanted > list->capacity) *flags |= format::kSiteTruncatedDepth;
+}
+
+// The walk from the leaf to the root, or as far as it can be had; *flags says so. True: the memo has met the stack and
+// keeps it, and the list has only the frames before the meeting.
 template <bool kRemember>
-__attribute__((always_inline)) inline void Walk(const EntryRegisters& registers, StackMemory* memory, FrameList* list,
+__attribute__((always_inline)) inline bool Walk(const EntryRegisters& registers, StackMemory* memory, FrameList* list,
                                                 uint32_t* flags, StackMemo* memo) {
   StackFrame frame = {registers.pc, registers.sp, registers.rbp, false};
   ConfirmedLibraries confirmed;
@@ -231,9 +237,10 @@ __attribute__((always_inline)) inline void Walk(const EntryRegisters& registers,
     list->count += taken;
     steps += taken;
     all_steps += taken;
-    if (kRemember && met && list->count + StackMemo::kMost <= list->capacity) {
-      list->count += memo->Rest(list->frames + list->count);
-      return memo->Keep(true, 0);
+    if (kRemember && met) {
+      if (memo->Keep(true, 0)) return true;
+      SetDepth(list, list->count + memo->Rest(list->frames + list->count, list->capacity - list->count), flags);
+      return false;
     }
     const CachedRule rule = FindRule(frame.pc, frame.exact, &confirmed);
     if (!rule.is_own_code() && !list->Add(rule.frame)) break;
@@ -256,7 +263,7 @@ __attribute__((always_inline)) inline void Walk(const EntryRegisters& registers,
           memo->Note(from.pc, from.sp, from.rbp, 0, rule);
           memo->Keep(false, 0);
         }
-        return;
+        return false;
       case kUnwindSignal:
         if constexpr (kRemember) memo->Spoil();
         if (++signal_frames <= kMaxSignalFrames) result = StepOverSignal(memory, &frame);
@@ -268,19 +275,19 @@ __attribute__((always_inline)) inline void Walk(const EntryRegisters& registers,
       case kUnwindJava:
         if constexpr (kRemember) memo->Spoil();
         result = StepOverJava(memory, &frame, list, &java, flags);
-        if (result == kStackEnded) return;
+        if (result == kStackEnded) return false;
         origin = {frame.pc, frame.sp, frame.rbp, 0, 0, 0, 0, 0};
         steps = 0;
         break;
       case kUnwindNoTable:
         // An entry point without unwind tables is the stack's end all the same: nothing is missing.
-        if (memory->IsAtTop(frame.sp)) return;
+        if (memory->IsAtTop(frame.sp)) return false;
         break;
     }
     if (__builtin_expect(result == kStepped, 1)) continue;
     if (result == kStackEnded) {
       if constexpr (kRemember) memo->Keep(false, frame.sp);
-      return;
+      return false;
     }
     if (SkipToJavaFrames(memory, &frame, &java)) {
       if constexpr (kRemember) memo->Spoil();
@@ -288,9 +295,27 @@ __attribute__((always_inline)) inline void Walk(const EntryRegisters& registers,
       continue;
     }
     *flags |= result == kMemoryEnded ? format::kSiteTruncatedMemory : format::kSiteTruncatedUnknownPc;
-    return;
+    return false;
   }
   *flags |= format::kSiteTruncatedDepth;
+  return false;
+}
+
+// As Walk<true>.
+bool Capture(const EntryRegisters& registers, const StackBounds& bounds, FrameList* list, uint32_t* flags,
+             StackMemo* memo) {
+  *flags = 0;
+  if (list->capacity == 0) return false;
+  StackMemory memory;
+  if (!memory.Start(registers.sp, bounds)) {
+    if (memo != nullptr) memo->Forget();
+    *flags = format::kSiteTruncatedSmallStack;
+    list->Add(CaptureLeaf(registers));
+    return false;
+  }
+  if (memo == nullptr) return Walk<false>(registers, &memory, list, flags, nullptr);
+  memo->Begin(memory.is_probing() ? 0 : memory.high());
+  return Walk<true>(registers, &memory, list, flags, memo);
 }
 
 }  // namespace
@@ -302,23 +327,17 @@ uint64_t CaptureLeaf(const EntryRegisters& registers) {
 
 uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames, uint32_t capacity,
                       uint32_t* flags, StackMemo* memo) {
-  *flags = 0;
-  if (capacity == 0) return 0;
-  StackMemory memory;
-  if (!memory.Start(registers.sp, bounds)) {
-    if (memo != nullptr) memo->Forget();
-    *flags = format::kSiteTruncatedSmallStack;
-    frames[0] = CaptureLeaf(registers);
-    return 1;
-  }
   FrameList list = {frames, 0, capacity};
-  if (memo == nullptr) {
-    Walk<false>(registers, &memory, &list, flags, nullptr);
-  } else {
-    memo->Begin(memory.is_probing() ? 0 : memory.high());
-    Walk<true>(registers, &memory, &list, flags, memo);
-  }
+  if (Capture(registers, bounds, &list, flags, memo)) SetDepth(&list, memo->Words(frames, capacity), flags);
   return list.count;
+}
+
+bool CaptureInMemo(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames, uint32_t* count,
+                   uint32_t* flags, StackMemo* memo) {
+  FrameList list = {frames, 0, kMaxFrames};
+  const bool is_in_memo = Capture(registers, bounds, &list, flags, memo);
+  *count = list.count;
+  return is_in_memo;
 }
 
 void StackCaptureInit() {

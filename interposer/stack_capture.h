@@ -35,6 +35,11 @@ class StackMemo;
 uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames, uint32_t capacity,
                       uint32_t* flags, StackMemo* memo = nullptr);
 
+// The same for who may not need the frames: true, and nothing in *count, where they are all in the memo
+// (StackMemo::Words), false where frames[0..*count) has them. Room for kMaxFrames.
+bool CaptureInMemo(const EntryRegisters& registers, const StackBounds& bounds, uint64_t* frames, uint32_t* count,
+                   uint32_t* flags, StackMemo* memo);
+
 // Only the leaf (registers.pc) as a frame word.
 uint64_t CaptureLeaf(const EntryRegisters& registers);
 

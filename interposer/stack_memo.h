@@ -17,13 +17,14 @@
 #include <stdint.h>
 
 #include "interposer/rule_cache.h"
+#include "interposer/stack_capture.h"
 #include "interposer/stack_memory.h"
 
 namespace cadastre {
 
 class StackMemo {
  public:
-  static constexpr uint32_t kMost = 96;  // frames; deeper stacks are not remembered
+  static constexpr uint32_t kMost = kMaxFrames;  // deeper stacks are not remembered
 
   // A walk begins, on a thread's own stack that ends at `high`; 0 = on another one.
   void Begin(uint64_t high) {
@@ -67,14 +68,11 @@ class StackMemo {
     return holds;
   }
 
-  // The frame words from the meeting to the root. Returns their number, at most kMost.
-  uint32_t Rest(uint64_t* words) const {
-    uint32_t count = 0;
-    for (uint32_t i = cursor_; i < kMost; i++) {
-      if (frames_[i].word != 0) words[count++] = frames_[i].word;
-    }
-    return count;
-  }
+  // The frame words from the meeting to the root, as many as there is room for. Returns how many there are.
+  uint32_t Rest(uint64_t* words, uint32_t room) const { return CopyWords(cursor_, words, room); }
+
+  // Likewise of the whole stack, where Keep has kept it.
+  uint32_t Words(uint64_t* words, uint32_t room) const { return CopyWords(kMost - first_from_end_, words, room); }
 
   // The last walk met the one before at its first frame: the same stack as a whole.
   bool IsSameStack() const { return is_same_; }
@@ -94,10 +92,14 @@ class StackMemo {
   void Spoil() { is_spoilt_ = true; }
 
   // The walk has come to its end, root_sp: sp after a last step that read a return address of 0; 0 = the last frame
-  // needs no step. Or it has met the last walk (met): what was remembered from there on stays.
-  void Keep(bool met, uint64_t root_sp) {
+  // needs no step. Or it has met the last walk (met): what was remembered from there on stays. False: this stack is
+  // not remembered.
+  bool Keep(bool met, uint64_t root_sp) {
     const uint32_t kept = met ? kMost - cursor_ : 0;
-    if (is_spoilt_ || fresh_ + kept > kMost || fresh_ + kept == 0) return Forget();
+    if (is_spoilt_ || fresh_ + kept > kMost || fresh_ + kept == 0) {
+      Forget();
+      return false;
+    }
     if (!met) root_sp_ = root_sp;
     is_same_ = met && fresh_ == 0 && cursor_ == former_;
     const uint32_t first = kMost - kept - fresh_;
@@ -109,6 +111,7 @@ class StackMemo {
     }
     asm volatile("" ::: "memory");
     first_from_end_ = fresh_ + kept;
+    return true;
   }
 
   void Forget() {
@@ -170,6 +173,16 @@ class StackMemo {
     uint32_t library;  // that may be unloaded; 0 = it may not
     uint32_t node;     // of the stack from here to the root; 0 = not asked for yet
   };
+
+  uint32_t CopyWords(uint32_t first, uint64_t* words, uint32_t room) const {
+    uint32_t count = 0;
+    for (uint32_t i = first; i < kMost; i++) {
+      if (frames_[i].word == 0) continue;
+      if (count < room) words[count] = frames_[i].word;
+      count++;
+    }
+    return count;
+  }
 
   // Of the frames from `first` to the root, one after the other alike only once, until `each` says false.
   template <typename Each>

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "interposer/fast_math.h"
 #include "interposer/profile_file.h"
 #include "interposer/thread_table.h"
 
@@ -60,60 +61,63 @@ void AcquireBuffer(ThreadState* state, uint32_t tid) {
   state->notes |= kLacksBuffer;
 }
 
-uint64_t* CounterOf(format::SiteRecord* site, uint32_t field) {
-  switch (field) {
-    case format::kDeltaSamples:
-      return &site->samples;
-    case format::kDeltaCount:
-      return &site->count_fixed;
-    case format::kDeltaBytes:
-      return &site->allocated_bytes;
-    default:
-      return reinterpret_cast<uint64_t*>(&site->allocated_variance);
-  }
+uint64_t AsBits(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  return bits;
 }
 
-uint64_t Added(uint64_t old_value, const Delta& delta, uint32_t field) {
-  if (field == format::kDeltaSamples) return old_value + delta.samples;
-  if (field == format::kDeltaCount) return old_value + delta.count_fixed;
-  if (field == format::kDeltaBytes) return old_value + delta.bytes;
+double AsDouble(uint64_t bits) {
   double value;
-  memcpy(&value, &old_value, sizeof(value));
-  value += delta.variance;
-  memcpy(&old_value, &value, sizeof(value));
-  return old_value;
+  memcpy(&value, &bits, sizeof(value));
+  return value;
 }
 
-void ApplyField(BufferRecord* record, const Delta& delta, uint32_t field) {
-  uint64_t* counter = CounterOf(&g_profile.sites[delta.site], field);
-  uint64_t old_value = __atomic_load_n(counter, __ATOMIC_RELAXED);
+template <typename Add>
+__attribute__((always_inline)) inline void ApplyField(BufferRecord* record, uint64_t* counter, format::DeltaField field,
+                                                      Add add) {
+  uint64_t old_value = __atomic_load_n(counter, __ATOMIC_RELAXED), new_value;
   do {
+    new_value = add(old_value);
     record->redo.old_value = old_value;
-    record->redo.new_value = Added(old_value, delta, field);
+    record->redo.new_value = new_value;
     __atomic_store_n(&record->redo.field, field, __ATOMIC_RELEASE);
     __atomic_store_n(&record->redo.armed, 1, __ATOMIC_RELEASE);
-  } while (!__atomic_compare_exchange_n(counter, &old_value, record->redo.new_value, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED));
+  } while (!__atomic_compare_exchange_n(counter, &old_value, new_value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+}
+
+void ApplyFields(BufferRecord* record, const Delta& delta) {
+  format::SiteRecord* site = &g_profile.sites[delta.site];
+  ApplyField(record, &site->samples, format::kDeltaSamples, [&](uint64_t old) { return old + delta.samples; });
+  ApplyField(record, &site->count_fixed, format::kDeltaCount, [&](uint64_t old) { return old + delta.count_fixed; });
+  ApplyField(record, &site->allocated_bytes, format::kDeltaBytes, [&](uint64_t old) { return old + delta.bytes; });
+  if (delta.variance == 0) return;  // exact samples have none
+  ApplyField(record, reinterpret_cast<uint64_t*>(&site->allocated_variance), format::kDeltaVariance,
+             [&](uint64_t old) { return AsBits(AsDouble(old) + delta.variance); });
 }
 
 // A run: deltas of one site that follow each other, as a loop that allocates brings them.
 uint32_t TakeRun(const BufferRecord* record, Delta* sum) {
-  // Copies: what is in the file decides nothing about where we write.
-  *sum = record->deltas[record->tail % format::kBufferDeltas];
-  uint32_t run = 1;
-  for (; record->tail + run != record->head && run < format::kBufferDeltas; run++) {
-    const Delta delta = record->deltas[(record->tail + run) % format::kBufferDeltas];
+  const uint32_t pending = record->head - record->tail;
+  uint32_t at = record->tail % format::kBufferDeltas, run = 0;
+  *sum = {record->deltas[at].site, 0, 0, 0, 0};
+  do {
+    // A copy: what is in the file decides nothing about where we write.
+    const Delta delta = record->deltas[at];
     if (delta.site != sum->site) break;
     sum->samples += delta.samples;
     sum->count_fixed += delta.count_fixed;
     sum->bytes += delta.bytes;
     sum->variance += delta.variance;
-  }
-  return run;
+    if (++at == format::kBufferDeltas) at = 0;
+    run++;
+  } while (run != pending && run < format::kBufferDeltas);
+  return run != 0 ? run : 1;  // 0: somebody writes to the file
 }
 
 // head and tail lie in the file, which others may write to: what they say is believed as far as the ring is long.
 void Apply(BufferRecord* record) {
+  const OwnFloatingPoint floating_point;
   if (record->head - record->tail > format::kBufferDeltas) {
     __atomic_fetch_add(&g_profile.header->counters.dropped_buffer_full, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&record->tail, record->head, __ATOMIC_RELEASE);
@@ -123,11 +127,7 @@ void Apply(BufferRecord* record) {
     const uint32_t run = TakeRun(record, &sum);
     record->redo.tail = record->tail;
     record->redo.run = run;
-    if (sum.site < g_profile.site_capacity) {  // sites come from our own table only
-      // Exact samples have no variance.
-      const uint32_t fields = sum.variance == 0 ? format::kDeltaVariance : format::kDeltaFields;
-      for (uint32_t field = 0; field < fields; field++) ApplyField(record, sum, field);
-    }
+    if (sum.site < g_profile.site_capacity) ApplyFields(record, sum);  // sites come from our own table only
     __atomic_store_n(&record->tail, record->tail + run, __ATOMIC_RELEASE);
     __atomic_store_n(&record->redo.armed, 0, __ATOMIC_RELEASE);
   }
@@ -138,6 +138,12 @@ void Apply(BufferRecord* record) {
 uint64_t SampleCountFixed(uint64_t size, uint64_t weight) {
   if (size == 0 || size == weight) return 65536;
   return static_cast<uint64_t>(static_cast<double>(weight) / static_cast<double>(size) * 65536.0 + 0.5);
+}
+
+double SampleVariance(uint64_t size, uint64_t weight) {
+  if (size == weight) return 0;
+  const double w = static_cast<double>(weight), s = static_cast<double>(size);
+  return w * (w - s);
 }
 
 void BufferPrepare(ThreadState* state) {

@@ -25,6 +25,9 @@ void BufferPrepare(ThreadState* state);
 // 1/65536 blocks that a sample of `size` and `weight` bytes stands for.
 uint64_t SampleCountFixed(uint64_t size, uint64_t weight);
 
+// An unbiased estimate of its variance, bytes^2 (sampler.h).
+double SampleVariance(uint64_t size, uint64_t weight);
+
 // From now on no system call that a sandbox may punish (seccomp).
 void BufferEnterSandbox();
 bool IsSandboxed();

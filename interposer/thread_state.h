@@ -27,6 +27,7 @@ enum ThreadNotes : uint8_t {
   kLacksRecord = 2,   // likewise
   kSawOwnWork = 4,    // an allocation came by under kGuardOwnWork
   kHasGivenName = 8,  // it has named itself
+  kKeepsRecord = 16,  // it has its record for good
 };
 
 inline constexpr uint16_t kNameSettled = 0xffff;
@@ -44,7 +45,7 @@ struct ThreadState {
   uint32_t thread;           // index of the ThreadRecord; 0 = none
   uint8_t gap_is_due;        // the countdown ends in a sample (else it ends in a look at the header)
   uint8_t notes;             // ThreadNotes
-  uint8_t until_look;        // records until the profile's file is looked at again
+  uint8_t until_look;        // records and removals until the profile's file is looked at again
   uint8_t work;              // ThreadWork
 };
 static_assert(sizeof(ThreadState) == 64, "static TLS is scarce: dlopen'ed and audit namespaces share it");

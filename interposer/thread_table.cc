@@ -127,9 +127,7 @@ void ThreadRecordStart(ThreadState* state, uint32_t index, const StackBounds& bl
   state->thread = index;
 }
 
-void ThreadRecordKeep(ThreadState* state, uint64_t now_ns) {
-  if ((state->notes & kLacksRecord) != 0) return;
-  if (state->thread != 0 && (__atomic_load_n(&owners[state->thread], __ATOMIC_RELAXED) & kKept) != 0) return;
+void ThreadRecordKeepSlow(ThreadState* state, uint64_t now_ns) {
   const uint32_t tid = OwnTid();
   const bool is_new = state->thread == 0;
   if (is_new) state->thread = Take();
@@ -145,6 +143,7 @@ void ThreadRecordKeep(ThreadState* state, uint64_t now_ns) {
   ReadName(record);  // whoever created the thread may have named it
   __atomic_store_n(&record->state, format::kReady, __ATOMIC_RELEASE);
   __atomic_store_n(&owners[state->thread], tid == 0 ? kTaken : tid | kKept, __ATOMIC_RELEASE);
+  state->notes |= kKeepsRecord;
 }
 
 void ThreadTableMarkEnded() {

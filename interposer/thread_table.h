@@ -28,7 +28,10 @@ void ThreadRecordGiveBack(uint32_t index);
 void ThreadRecordStart(ThreadState* state, uint32_t index, const StackBounds& block);
 
 // The thread gives a sample. At its first one it takes a record, if it has none (its creation was not seen).
-void ThreadRecordKeep(ThreadState* state, uint64_t now_ns);
+void ThreadRecordKeepSlow(ThreadState* state, uint64_t now_ns);
+inline void ThreadRecordKeep(ThreadState* state, uint64_t now_ns) {
+  if ((state->notes & (kKeepsRecord | kLacksRecord)) == 0) ThreadRecordKeepSlow(state, now_ns);
+}
 
 // At a clean exit: which threads have ended by now?
 void ThreadTableMarkEnded();

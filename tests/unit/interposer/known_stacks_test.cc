@@ -10,17 +10,17 @@ using namespace cadastre;
 
 namespace {
 
-constexpr uint32_t kPlugin = 7, kKind = 1, kFrames = 10;
+constexpr uint32_t kPlugin = 7, kKind = 1, kFrames = 10, kDeepFrames = 100;
 
 // A stack of made-up words, 4 a frame: return address on top, the caller's rbp below it; and its walk.
 struct FakeStack {
-  std::vector<uint64_t> words = std::vector<uint64_t>(kFrames * 4);
+  std::vector<uint64_t> words;
   EntryRegisters registers = {};
   uint64_t high;
 
-  FakeStack() {
-    for (uint64_t i = 0; i < kFrames; i++) {
-      words[i * 4 + 3] = i + 1 == kFrames ? 0 : 0x1000 + i;
+  explicit FakeStack(uint64_t frames = kFrames) : words(frames * 4) {
+    for (uint64_t i = 0; i < frames; i++) {
+      words[i * 4 + 3] = i + 1 == frames ? 0 : 0x1000 + i;
       words[i * 4 + 2] = 0x9000 + i;
     }
     registers.pc = 0x500;
@@ -103,6 +103,22 @@ TEST_CASE("What a walk did not remember is not known", "[known_stacks]") {
   memo.Keep(false, 0);
   known->Add(stack.registers, stack.high, kKind, memo, 33);
   CHECK(known->Find(stack.registers, stack.high, kKind, IsLoaded) == 0);
+}
+
+TEST_CASE("A stack that is too deep is not known, and not tried each time", "[known_stacks]") {
+  FakeStack deep(kDeepFrames);
+  Known known;
+  StackMemo memo = {};
+  deep.Walk(&memo, kDeepFrames);
+  known->Add(deep.registers, deep.high, kKind, memo, 33);
+  CHECK(known->Find(deep.registers, deep.high, kKind, IsLoaded) == 0);
+  // Its place is taken for a while, as one that is known would be: the same registers, and fewer frames.
+  deep.words[(kFrames - 1) * 4 + 3] = 0;
+  deep.Walk(&memo, kFrames);
+  known->Add(deep.registers, deep.high, kKind, memo, 34);
+  CHECK(known->Find(deep.registers, deep.high, kKind, IsLoaded) == 0);
+  for (int turn = 0; turn < 20; turn++) known->Add(deep.registers, deep.high, kKind, memo, 34);
+  CHECK(known->Find(deep.registers, deep.high, kKind, IsLoaded) == 34);
 }
 
 TEST_CASE("A place goes to another stack when its own does not come back", "[known_stacks]") {

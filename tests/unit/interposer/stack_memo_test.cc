@@ -57,7 +57,7 @@ Outcome WalkFrom(StackMemo* memo, const FakeStack& stack, size_t frames, uint64_
   for (size_t i = 0; i < frames; i++) {
     if (memo->Meets(pc, stack.sp(i), rbp) && memo->HoldsFromHere(confirm)) {
       uint64_t rest[StackMemo::kMost];
-      const uint32_t count = memo->Rest(rest);
+      const uint32_t count = memo->Rest(rest, StackMemo::kMost);
       outcome.words.insert(outcome.words.end(), rest, rest + count);
       outcome.met = true;
       memo->Keep(true, 0);
@@ -179,12 +179,37 @@ TEST_CASE("Our own frames are stepped over and not named; a spoilt walk is forgo
   memo.Begin(stack.high());
   REQUIRE(memo.Meets(0x500, stack.sp(0), 1));
   uint64_t words[StackMemo::kMost];
-  CHECK(memo.Rest(words) == 1);
+  CHECK(memo.Rest(words, StackMemo::kMost) == 1);
   CHECK(words[0] == 11);
   memo.Spoil();
   memo.Keep(true, 0);
   memo.Begin(stack.high());
   CHECK_FALSE(memo.Meets(0x500, stack.sp(0), 1));
+}
+
+TEST_CASE("What was met and what is new are one stack, as far as there is room", "[stack_memo]") {
+  FakeStack stack(20);
+  stack.SetFrame(19, 0, 0);
+  StackMemo memo = {};
+  WalkPlainly(&memo, stack, 20, 0x500);
+  REQUIRE(WalkPlainly(&memo, stack, 20, 0x501).stepped == 1);
+  const std::vector<uint64_t> expected = Expected(stack, 20, 0x501);
+  std::vector<uint64_t> words(20);
+  CHECK(memo.Words(words.data(), 20) == 20);
+  CHECK(words == expected);
+  std::vector<uint64_t> some(20);
+  CHECK(memo.Words(some.data(), 7) == 20);
+  CHECK(std::vector<uint64_t>(some.begin(), some.begin() + 7) ==
+        std::vector<uint64_t>(expected.begin(), expected.begin() + 7));
+  CHECK(some[7] == 0);
+}
+
+TEST_CASE("A stack as deep as one may be recorded is remembered", "[stack_memo]") {
+  FakeStack stack(kMaxFrames);
+  stack.SetFrame(kMaxFrames - 1, 0, 0);
+  StackMemo memo = {};
+  WalkPlainly(&memo, stack, kMaxFrames, 0x500);
+  CHECK(WalkPlainly(&memo, stack, kMaxFrames, 0x501).stepped == 1);
 }
 
 TEST_CASE("A stack that is too deep is not remembered", "[stack_memo]") {
