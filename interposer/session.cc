@@ -117,7 +117,7 @@ void SeedRandom() {
 uint32_t AddText(const char* text) { return ProfileAddString(text, strlen(text)); }
 
 uint32_t AddCommand() {
-  static char command[32 * 1024];
+  alignas(4096) static char command[32 * 1024];
   if (options.command == CommandDetail::kNone) return 0;
   size_t length = ReadCommandLine(facts, command, sizeof(command));
   if (options.command == CommandDetail::kExe) length = KeepProgramAndMainClass(command, length);

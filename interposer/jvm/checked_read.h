@@ -2,8 +2,8 @@
 //
 // The kernel copies (process_vm_readv on the own process, Linux 3.2): no descriptor, no signal, no allocation.
 // A process that was started under a filter (a systemd unit's SystemCallFilter=, a container's) may be killed for that
-// call, and cannot ask: there /proc/self/mem is opened, read and closed, which are calls that the loader makes before
-// any program runs. Where that is forbidden too nothing can be read, and it is not asked again.
+// call, and cannot ask what the filter allows: there /proc/self/mem is opened, read and closed, which are calls that
+// the loader makes before any program runs. Where that is forbidden too nothing can be read, and it is not asked again.
 // Thread- and signal-safety: safe in hooks, errno is not touched; one system call, under a filter three. In a sandbox
 // that the process has put itself into no call is made.
 // Errors: false; what was to be filled is then not to be used.
