@@ -247,6 +247,7 @@ bool SessionOpen() {
   LibraryMapPublish();
   JvmPublish();
   BusGuardPrepare(TakeFault);
+  StackCaptureOpen();
   SetState(SessionState::kRecording);
   MappingQueueDrain();  // what an allocator has mapped before
   return true;

@@ -321,8 +321,9 @@ uint32_t CaptureStack(const EntryRegisters& registers, const StackBounds& bounds
   return list.count;
 }
 
+void StackCaptureOpen() { RuleCacheInit(); }
+
 void StackCaptureInit() {
-  RuleCacheInit();
   LibraryEntry own;
   const auto own_code = reinterpret_cast<uint64_t>(&StackCaptureInit);
   if (LookupLibrary(own_code, &own)) StackUnwindInit(LibraryPath(own.index));
