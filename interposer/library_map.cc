@@ -316,12 +316,13 @@ bool IsLibraryStillLoaded(uint32_t index, uint64_t pc) {
   return false;
 }
 
-bool LookupLibrary(uint64_t pc, LibraryEntry* entry) {
+bool LookupLibrary(uint64_t pc, LibraryEntry* entry, uint32_t confirmed) {
   // Newest first: where two entries claim one address, the younger is right.
   for (uint32_t index = g_count.load(std::memory_order_acquire) - 1; index != 0; index--) {
     uint64_t end = g_spans[index].end.load(std::memory_order_acquire);
     if (pc >= end || pc < g_spans[index].start.load(std::memory_order_relaxed)) continue;
-    if (!g_libraries[index].entry.permanent && g_find_object != nullptr && !IsLibraryStillLoaded(index, pc)) continue;
+    const bool is_certain = g_libraries[index].entry.permanent || g_find_object == nullptr || index == confirmed;
+    if (!is_certain && !IsLibraryStillLoaded(index, pc)) continue;
     *entry = g_libraries[index].entry;
     return true;
   }
