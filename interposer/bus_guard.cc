@@ -21,7 +21,7 @@ enum EntryState : uint32_t { kEmpty, kBeingWritten, kWritten };
 constexpr uint32_t kActions = 64;
 constexpr uint32_t kFound = 0;  // what was there at the start, which no call of the program's has set
 constexpr uint32_t kNone = ~0u;
-Action actions[kActions];
+alignas(4096) Action actions[kActions];
 uint32_t current;  // index of what holds now
 
 SetAction real_set_action;

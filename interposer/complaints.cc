@@ -23,7 +23,7 @@ size_t complaint_count;
 // whose hundred children each complained would not be the script that somebody wrote.
 bool ParentHasComplained(const Options& options, const char* options_text) {
   static constexpr char kName[] = "CADASTRE_OPTIONS=";
-  static char text[128 * 1024];
+  alignas(4096) static char text[128 * 1024];
   char path[40] = "/proc/";
   const Decimal parent(static_cast<uint64_t>(RawSyscall(SYS_getppid)));
   size_t used = 6;

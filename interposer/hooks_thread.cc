@@ -36,7 +36,7 @@ struct ThreadStart {
 
 // Records are in use only between pthread_create and the first instructions of the thread.
 constexpr uint32_t kStarts = 256;
-ThreadStart starts[kStarts];
+alignas(4096) ThreadStart starts[kStarts];
 uint32_t cursor;
 void* real_create;
 

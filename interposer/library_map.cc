@@ -37,15 +37,17 @@ struct Library : LibraryImage {
   uint64_t loaded_ns;   // CLOCK_MONOTONIC
 };
 
-// The index is the place in these arrays; 0 is not used. g_start claims a slot (0 = free), g_end publishes it (0 =
-// being written, or retired).
-std::atomic<uint64_t> g_start[kMaxLibraries];
-std::atomic<uint64_t> g_end[kMaxLibraries];
-std::atomic<uint64_t> g_unloaded_ns[kMaxLibraries];  // 0 = loaded or being written
-Library g_libraries[kMaxLibraries];
+// The index is the place in these arrays; 0 is not used. `start` claims a slot (0 = free), `end` publishes it (0 =
+// being written, or retired). Together, for a process with few libraries touches one page of them.
+struct Span {
+  std::atomic<uint64_t> start, end;
+  std::atomic<uint64_t> unloaded_ns;  // 0 = loaded or being written
+};
+alignas(4096) Span g_spans[kMaxLibraries];
+alignas(4096) Library g_libraries[kMaxLibraries];
 std::atomic<uint32_t> g_count{1};  // highest claimed index + 1
 
-char g_path_bytes[kPathBytes];
+alignas(4096) char g_path_bytes[kPathBytes];
 std::atomic<uint32_t> g_path_used{0};
 
 std::atomic<uint32_t> g_generation{1};
@@ -141,7 +143,7 @@ void WriteRecord(uint32_t index) {
   record->build_id_length = library.build_id_length;
   record->flags = library.entry.flags;
   memcpy(record->build_id, library.build_id, kBuildIdBytes);
-  uint64_t unloaded = g_unloaded_ns[index].load(std::memory_order_acquire);
+  uint64_t unloaded = g_spans[index].unloaded_ns.load(std::memory_order_acquire);
   __atomic_store_n(&record->unloaded_ns, unloaded == 0 ? 0 : SinceStart(unloaded), __ATOMIC_RELAXED);
   __atomic_store_n(&record->state, format::kReady, __ATOMIC_RELEASE);
 }
@@ -151,15 +153,14 @@ void WriteUnloaded(uint32_t index, uint64_t unloaded) {
   if (!ProfileIsOpen() || index >= g_profile.library_capacity) return;
   format::LibraryRecord* record = &g_profile.libraries[index];
   if (!ProfileEnsure(record, sizeof(*record))) return;
-  if (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == format::kFree)
-    return;  // WriteRecord will read g_unloaded_ns
+  if (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == format::kFree) return;  // WriteRecord will read unloaded_ns
   __atomic_store_n(&record->unloaded_ns, unloaded == 0 ? 0 : SinceStart(unloaded), __ATOMIC_RELAXED);
 }
 
 void Retire(uint32_t index) {
-  if (g_end[index].exchange(0, std::memory_order_acq_rel) == 0) return;
+  if (g_spans[index].end.exchange(0, std::memory_order_acq_rel) == 0) return;
   uint64_t now = MonotonicNow();
-  g_unloaded_ns[index].store(now, std::memory_order_release);
+  g_spans[index].unloaded_ns.store(now, std::memory_order_release);
   g_generation.fetch_add(1, std::memory_order_acq_rel);
   WriteUnloaded(index, now);
 }
@@ -170,8 +171,8 @@ void Retire(uint32_t index) {
 uint32_t AddLibrary(Library* library) {
   const uint64_t start = library->entry.start;
   for (uint32_t index = 1; index < kMaxLibraries; index++) {
-    uint64_t claimed = g_start[index].load(std::memory_order_acquire);
-    if (claimed == 0 && g_start[index].compare_exchange_strong(claimed, start, std::memory_order_acq_rel)) {
+    uint64_t claimed = g_spans[index].start.load(std::memory_order_acquire);
+    if (claimed == 0 && g_spans[index].start.compare_exchange_strong(claimed, start, std::memory_order_acq_rel)) {
       library->entry.index = index;
       uint32_t count = g_count.load(std::memory_order_relaxed);
       while (count <= index && !g_count.compare_exchange_weak(count, index + 1, std::memory_order_acq_rel)) {
@@ -180,22 +181,22 @@ uint32_t AddLibrary(Library* library) {
       if (library->path == nullptr) library->path_length = 0;
       library->loaded_ns = MonotonicNow();
       g_libraries[index] = *library;
-      g_end[index].store(library->entry.end, std::memory_order_release);
+      g_spans[index].end.store(library->entry.end, std::memory_order_release);
       WriteRecord(index);
       return index;
     }
     if (claimed != start) continue;
-    if (g_end[index].load(std::memory_order_acquire) == 0 &&
-        g_unloaded_ns[index].load(std::memory_order_acquire) == 0) {
+    if (g_spans[index].end.load(std::memory_order_acquire) == 0 &&
+        g_spans[index].unloaded_ns.load(std::memory_order_acquire) == 0) {
       library->entry.index = index;  // being written by another thread at this moment
       return index;
     }
     if (!IsSameLibrary(g_libraries[index], *library)) continue;
     library->entry.index = index;
-    if (g_end[index].load(std::memory_order_acquire) == 0) {  // it was unloaded and has come back
+    if (g_spans[index].end.load(std::memory_order_acquire) == 0) {  // it was unloaded and has come back
       g_libraries[index].map = library->map;
-      g_unloaded_ns[index].store(0, std::memory_order_release);
-      g_end[index].store(library->entry.end, std::memory_order_release);
+      g_spans[index].unloaded_ns.store(0, std::memory_order_release);
+      g_spans[index].end.store(library->entry.end, std::memory_order_release);
       WriteUnloaded(index, 0);
     }
     return index;
@@ -292,10 +293,10 @@ void LibraryMapAfterDlclose() {
     // Nothing of theirs is touched: another thread may be unmapping any of them. One that was replaced by its like at
     // the same place is told when a stack leads through it.
     for (uint32_t index = 1; index < count; index++) {
-      uint64_t end = g_end[index].load(std::memory_order_acquire);
+      uint64_t end = g_spans[index].end.load(std::memory_order_acquire);
       if (end == 0 || g_libraries[index].entry.permanent) continue;
       LoadedObject object;
-      if (!AskLoader(g_start[index].load(std::memory_order_relaxed), &object) ||
+      if (!AskLoader(g_spans[index].start.load(std::memory_order_relaxed), &object) ||
           !IsWhereLoaderSays(g_libraries[index], object)) {
         Retire(index);
       }
@@ -307,7 +308,7 @@ void LibraryMapAfterDlclose() {
 uint32_t LibraryMapGeneration() { return g_generation.load(std::memory_order_acquire); }
 
 bool IsLibraryStillLoaded(uint32_t index, uint64_t pc) {
-  if (g_end[index].load(std::memory_order_acquire) == 0) return false;
+  if (g_spans[index].end.load(std::memory_order_acquire) == 0) return false;
   if (g_find_object == nullptr) return g_closing.load(std::memory_order_acquire) == 0;
   LoadedObject object;
   if (AskLoader(pc, &object) && IsWhatLoaderSays(g_libraries[index], object)) return true;
@@ -315,12 +316,13 @@ bool IsLibraryStillLoaded(uint32_t index, uint64_t pc) {
   return false;
 }
 
-bool LookupLibrary(uint64_t pc, LibraryEntry* entry) {
+bool LookupLibrary(uint64_t pc, LibraryEntry* entry, uint32_t confirmed) {
   // Newest first: where two entries claim one address, the younger is right.
   for (uint32_t index = g_count.load(std::memory_order_acquire) - 1; index != 0; index--) {
-    uint64_t end = g_end[index].load(std::memory_order_acquire);
-    if (pc >= end || pc < g_start[index].load(std::memory_order_relaxed)) continue;
-    if (!g_libraries[index].entry.permanent && g_find_object != nullptr && !IsLibraryStillLoaded(index, pc)) continue;
+    uint64_t end = g_spans[index].end.load(std::memory_order_acquire);
+    if (pc >= end || pc < g_spans[index].start.load(std::memory_order_relaxed)) continue;
+    const bool is_certain = g_libraries[index].entry.permanent || g_find_object == nullptr || index == confirmed;
+    if (!is_certain && !IsLibraryStillLoaded(index, pc)) continue;
     *entry = g_libraries[index].entry;
     return true;
   }
@@ -342,8 +344,8 @@ void LibraryMapPublish() {
   const uint32_t count = g_count.load(std::memory_order_acquire);
   for (uint32_t index = 1; index < count; index++) {
     // The one that is being written at this moment sees the open profile itself.
-    bool whole =
-        g_end[index].load(std::memory_order_acquire) != 0 || g_unloaded_ns[index].load(std::memory_order_acquire) != 0;
+    bool whole = g_spans[index].end.load(std::memory_order_acquire) != 0 ||
+                 g_spans[index].unloaded_ns.load(std::memory_order_acquire) != 0;
     if (whole) WriteRecord(index);
   }
 }

@@ -47,8 +47,9 @@ void LibraryMapBeforeDlclose();   // from here to AfterDlclose nothing remembere
 void LibraryMapAfterDlclose();    // retire what is gone
 uint32_t LibraryMapGeneration();  // changes whenever a library was found to be gone
 
-// False if no known library covers pc.
-bool LookupLibrary(uint64_t pc, LibraryEntry* entry);
+// False if no known library covers pc. confirmed: an index of which the loader has just said that it is there, and need
+// not be asked again; 0 = none.
+bool LookupLibrary(uint64_t pc, LibraryEntry* entry, uint32_t confirmed = 0);
 
 // For an index that is not permanent: is that library still what covers pc?
 bool IsLibraryStillLoaded(uint32_t index, uint64_t pc);

@@ -44,7 +44,8 @@ uint64_t PlaceOf(uint64_t address) {
 uint64_t HomeOf(uint64_t place) { return place >> 2; }
 
 // The filter behind g_free_filter, for what that one lets through once there are thousands of live samples: a search in
-// vain costs a cache line for each level. One counter a place, as those count.
+// vain costs a cache line for each level. One counter a place, as those count. The first level, one page, is asked
+// without it: a process of a few samples would touch a page of counters for each.
 constexpr uint64_t kMostPlaces = 1 << 20, kFewestPlaces = 4096;
 uint8_t* place_filter;
 uint64_t place_mask;
@@ -107,18 +108,18 @@ bool HasRoom(uint32_t level) {
 
 // The largest level in use comes first, here and in a search; once it is half full, the next one is opened. Smaller
 // ones take what finds no place near its home, and otherwise empty themselves as blocks are freed.
-bool InsertInLevels(uint64_t hash, uint64_t address, uint32_t slot) {
+bool InsertInLevels(uint64_t hash, uint64_t address, uint32_t slot, uint32_t* level) {
   uint32_t used = __atomic_load_n(&levels_used, __ATOMIC_ACQUIRE);
   while (used < level_count && (used == 0 || !HasRoom(used - 1))) {
     if (__atomic_compare_exchange_n(&levels_used, &used, used + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) used++;
   }
-  for (uint32_t level = used; level-- > 0;) {
-    if (InsertInLevel(level, hash, address, slot)) return true;
+  for (*level = used; (*level)-- > 0;) {
+    if (InsertInLevel(*level, hash, address, slot)) return true;
   }
-  for (; used < level_count; used++) {
-    uint32_t seen = used;
-    __atomic_compare_exchange_n(&levels_used, &seen, used + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-    if (InsertInLevel(used, hash, address, slot)) return true;
+  for (*level = used; *level < level_count; (*level)++) {
+    uint32_t seen = *level;
+    __atomic_compare_exchange_n(&levels_used, &seen, *level + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    if (InsertInLevel(*level, hash, address, slot)) return true;
   }
   return false;
 }
@@ -185,8 +186,8 @@ LivePlace Prefetched(uint32_t* word, uint64_t address) {
     return {word};
   }
   const uint64_t place = PlaceOf(address);
-  __builtin_prefetch(PlaceCounter(place), 1);
   const uint32_t used = __atomic_load_n(&levels_used, __ATOMIC_RELAXED);
+  if (used > 1) __builtin_prefetch(PlaceCounter(place), 1);
   if (used > 0) __builtin_prefetch(BucketAt(used - 1, HomeOf(place), 0), 1);
   return {nullptr};
 }
@@ -209,23 +210,26 @@ bool LiveIndexInsert(LivePlace found, uint64_t address, uint32_t slot) {
     return true;
   }
   const uint64_t place = PlaceOf(address);
-  if (!InsertInLevels(HomeOf(place), address, slot)) return false;
-  CounterAdd(PlaceCounter(place));
+  uint32_t level;
+  if (!InsertInLevels(HomeOf(place), address, slot, &level)) return false;
+  if (level > 0) CounterAdd(PlaceCounter(place));
   return true;
 }
 
 bool LiveIndexTake(LivePlace found, uint64_t address, uint32_t wanted, uint32_t* slot) {
   if (found.word != nullptr) return TakeWord(found.word, address, wanted, slot);
   const uint64_t place = PlaceOf(address);
-  if (!MayContainPlace(place)) return false;
   const uint64_t hash = HomeOf(place);
+  const uint32_t used = __atomic_load_n(&levels_used, __ATOMIC_ACQUIRE);
   // Large levels hold most entries, so they are asked first.
-  for (uint32_t level = __atomic_load_n(&levels_used, __ATOMIC_ACQUIRE); level-- > 0;) {
-    if (!RemoveInLevel(level, hash, address, wanted, slot)) continue;
-    CounterRemove(PlaceCounter(place));
-    return true;
+  if (used > 1 && MayContainPlace(place)) {
+    for (uint32_t level = used - 1; level > 0; level--) {
+      if (!RemoveInLevel(level, hash, address, wanted, slot)) continue;
+      CounterRemove(PlaceCounter(place));
+      return true;
+    }
   }
-  return false;
+  return used > 0 && RemoveInLevel(0, hash, address, wanted, slot);
 }
 
 uint32_t LiveIndexCount() {

@@ -11,7 +11,7 @@
 
 namespace cadastre {
 
-uint8_t g_free_filter[1 << kFilterBits];
+alignas(4096) uint8_t g_free_filter[1 << kFilterBits];
 namespace {
 
 using format::LiveRecord;
@@ -115,6 +115,7 @@ void EraseRecord(uint32_t slot) {
 bool LiveTableInit(uint32_t slots, uint64_t interval_bytes) {
   next_free = ReserveMemory<uint32_t>(static_cast<uint64_t>(slots) * sizeof(uint32_t));
   if (next_free == nullptr || !LiveIndexInit(slots, interval_bytes)) return false;
+  MakePresent(g_free_filter, sizeof(g_free_filter));
   if (interval_bytes <= 1) FilterSaturate();
   return true;
 }

@@ -37,7 +37,7 @@ constexpr uint64_t kClaimed = 1ull << 63;
 constexpr int kYields = 1000, kMostYields = 1'000'000;  // at least; where the clock stands still
 constexpr uint64_t kPatienceNs = 100'000'000;           // more than a busy machine takes to run a thread again
 constexpr uint64_t kSlots = 1024;
-Slot slots[kSlots];
+alignas(4096) Slot slots[kSlots];
 uint64_t head;              // next position to be claimed
 uint64_t tail;              // next to be carried out; only whoever holds `busy` changes it
 uint64_t busy;              // where the StackMark of whoever carries out lies; 0 = nobody

@@ -22,7 +22,9 @@ namespace cadastre {
 namespace {
 
 constexpr size_t kMaxEntries = 256;
-Redirection redirections[kMaxEntries];
+alignas(4096) Redirection redirections[kMaxEntries];
+// All that are awake lie between these; most programs have one, cfree.
+OptionalEntry *first_awake, *end_awake;
 
 bool IsOperator(const OptionalEntry& entry) { return TextStartsWith(entry.name, "_Z"); }
 
@@ -108,6 +110,8 @@ void WakeEntries() {
     if (real == nullptr) real = FindForOldBinaries(entry, library, &version);
     if (real == nullptr) continue;
     entry->real = reinterpret_cast<EntryFunction>(real);
+    if (count == 0) first_awake = entry;
+    end_awake = entry + 1;
     indices[count] = index;
     values[count] = version;
     // A library that holds an allocator and more calls operator new on its own behalf: that is to be seen.
@@ -116,8 +120,7 @@ void WakeEntries() {
   }
   if (count == 0) return;
   if (SetVersions(indices, count, values)) return RedirectSlots(redirections, count);
-  for (OptionalEntry* entry = __start_cadastre_entries; entry != __stop_cadastre_entries; entry++)
-    entry->real = nullptr;
+  for (OptionalEntry* entry = first_awake; entry != end_awake; entry++) entry->real = nullptr;
 }
 
 // What gives back a block of that operator new: a debugging allocator ends a program that mixes them.
@@ -132,7 +135,7 @@ void ProbeOperators() {
   const uint64_t tag = reinterpret_cast<uint64_t>(&kNothrowTag);
   constexpr uint64_t kBytes = 64, kAlignment = 64;
   ThreadState* thread = CurrentThreadState();
-  for (OptionalEntry* entry = __start_cadastre_entries; entry != __stop_cadastre_entries; entry++) {
+  for (OptionalEntry* entry = first_awake; entry != end_awake; entry++) {
     if (entry->real == nullptr || !IsOperator(*entry) || entry->shape.action != EntryAction::kAllocate) continue;
     const bool aligned = strstr(entry->name, "align_val_t") != nullptr;
     thread->countdown = 0;  // "not drawn": whatever hook is reached takes its slow path and leaves its mark
@@ -148,7 +151,7 @@ void ProbeOperators() {
 }
 
 const OptionalEntry* AwakeEntry(const char* name) {
-  for (OptionalEntry* entry = __start_cadastre_entries; entry != __stop_cadastre_entries; entry++) {
+  for (const OptionalEntry* entry = first_awake; entry != end_awake; entry++) {
     if (entry->real != nullptr && TextEquals(entry->name, name)) return entry;
   }
   return nullptr;

@@ -47,6 +47,21 @@ uint64_t ArgumentCount() {
   return plausible ? words[0] : 0;
 }
 
+// The arguments lie one behind the other, each with its NUL, as the kernel has put them there. None where somebody has
+// put them elsewhere.
+void FindArguments(ProcessFacts* facts) {
+  const uint64_t count = ArgumentCount();
+  char** arguments = static_cast<char**>(__libc_stack_end) + 1;
+  for (uint64_t i = 0; i < count; i++) {
+    if (i > 0 && arguments[i] != facts->arguments_end) {
+      facts->arguments_end = facts->arguments_start;
+      return;
+    }
+    if (i == 0) facts->arguments_start = arguments[0];
+    facts->arguments_end = arguments[i] + strlen(arguments[i]) + 1;
+  }
+}
+
 char** EnvironmentStart() {
   uint64_t count = ArgumentCount();
   return count == 0 ? environ : static_cast<char**>(__libc_stack_end) + count + 2;
@@ -55,7 +70,7 @@ char** EnvironmentStart() {
 // Copies the path of the file that is mapped at `address`; false if there is none. A line of maps is
 // "start-end perms offset device inode    path".
 bool FindMappedFile(uint64_t address, char* out, size_t capacity) {
-  static char maps[64 * 1024];  // at start-up a process has some hundred mappings at most
+  alignas(4096) static char maps[64 * 1024];  // at start-up a process has some hundred mappings at most
   const size_t length = ReadSmallFile("/proc/self/maps", maps, sizeof(maps) - 1);
   maps[length] = '\0';
   auto hex = [](const char** at) {
@@ -205,6 +220,7 @@ void ReadProcessFacts(ProcessFacts* facts) {
   facts->start_monotonic_ns = MonotonicNow();
   facts->start_realtime_ns = RealtimeNow();
   facts->environ_start = EnvironmentStart();
+  FindArguments(facts);
   ReadExecutable(facts);
   ReadStartedAs(facts);
   ReadStacks(facts);
@@ -261,6 +277,14 @@ void MakeProfileName(const ProcessFacts& facts, uint32_t pid, char* out, size_t 
 }
 
 size_t ReadCommandLine(const ProcessFacts& facts, char* out, size_t capacity) {
+  // What /proc/self/cmdline would give: the same memory, without the file. A program that writes a title over its
+  // arguments and beyond them has put something else than a NUL at their end, and then the kernel knows more.
+  const auto bytes = static_cast<size_t>(facts.arguments_end - facts.arguments_start);
+  if (bytes != 0 && facts.arguments_end[-1] == '\0') {
+    const size_t kept = bytes < capacity ? bytes : capacity;
+    memcpy(out, facts.arguments_start, kept);
+    return kept;
+  }
   size_t length = ReadSmallFile("/proc/self/cmdline", out, capacity);
   const uint64_t own = ArgumentCount();
   if (!facts.loader_was_started || own == 0 || length == capacity) return length;

@@ -24,7 +24,8 @@ struct ProcessFacts {
   uint64_t default_thread_stack_bytes;  // glibc's default: the stack limit at start, or 2 MiB where that is unlimited
   uint64_t stderr_device, stderr_inode;
   char** environ_start;
-  bool loader_was_started;  // as `ld.so ./program`: the kernel knows the loader as the program
+  const char *arguments_start, *arguments_end;  // all of them, each with its NUL; equal: not known
+  bool loader_was_started;                      // as `ld.so ./program`: the kernel knows the loader as the program
 
   const char* exe_name() const;                     // file name of exe
   const char* environment(const char* name) const;  // as the program was started; nullptr if not set

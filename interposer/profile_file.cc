@@ -12,10 +12,6 @@
 #include "interposer/profile_name.h"
 #include "interposer/raw_syscall.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  // Linux 5.14
-#endif
-
 namespace cadastre {
 
 using format::Header;
@@ -28,13 +24,17 @@ namespace {
 // some hundred records, and at most as much again as is used; a process that lives for a moment has 8 regions of a
 // page. A page costs ten times what a call does.
 constexpr uint64_t kChunkBytes = format::kPageBytes, kMostChunksAtOnce = 16;
+// The header and the first strings, which every profile has.
+constexpr uint64_t kFirstChunks = 2;
 // The kernel may ask to try again, and may do so for ever: the program is not kept waiting for pages of ours.
 constexpr int kPopulateAttempts = 16;
-enum ChunkState : uint8_t { kChunkUntouched = 0, kChunkPresent = 1, kChunkFull = 2 };
+// Bits, two a chunk; of two threads that ask for one chunk the luckier one is right.
+enum ChunkState : uint64_t { kChunkPresent = 1, kChunkFull = 2 };
+constexpr uint64_t kChunksPerWord = 32;
 
 char* base;
 uint64_t mapped_bytes;
-uint8_t* chunks;  // one ChunkState each, private memory
+uint64_t* chunk_states;  // private memory: at the usual size of the file one page
 uint64_t string_cursor = 1;
 uint32_t is_open;
 bool all_present;  // old kernels: the whole file was allocated at start
@@ -49,6 +49,15 @@ constexpr uint64_t kCookie = 0x646e652065687421;  // "!the end"
 LastPage* last_page;
 
 uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+bool ChunkHas(uint64_t chunk, ChunkState state) {
+  const uint64_t word = __atomic_load_n(&chunk_states[chunk / kChunksPerWord], __ATOMIC_ACQUIRE);
+  return (word >> chunk % kChunksPerWord * 2 & state) != 0;
+}
+
+void SetChunk(uint64_t chunk, ChunkState state) {
+  __atomic_fetch_or(&chunk_states[chunk / kChunksPerWord], state << chunk % kChunksPerWord * 2, __ATOMIC_RELEASE);
+}
 
 long PopulateBytes(uint64_t begin, uint64_t bytes) {
   long result = -EAGAIN;
@@ -77,9 +86,7 @@ void NoteMade(uint64_t count) {
 // How many chunks before this one are present, up to the most that are asked for at once.
 uint64_t PresentBefore(uint64_t chunk) {
   uint64_t present = 0;
-  while (present < kMostChunksAtOnce && present < chunk &&
-         __atomic_load_n(&chunks[chunk - 1 - present], __ATOMIC_RELAXED) == kChunkPresent)
-    present++;
+  while (present < kMostChunksAtOnce && present < chunk && ChunkHas(chunk - 1 - present, kChunkPresent)) present++;
   return present;
 }
 
@@ -93,7 +100,7 @@ bool Populate(uint64_t chunk) {
     result = PopulateBytes(begin, bytes);
   }
   for (uint64_t i = chunk; i <= (begin + bytes - 1) / kChunkBytes; i++)
-    __atomic_store_n(&chunks[i], result == 0 ? kChunkPresent : kChunkFull, __ATOMIC_RELEASE);
+    SetChunk(i, result == 0 ? kChunkPresent : kChunkFull);
   if (result == 0) NoteMade(bytes / kChunkBytes);
   return result == 0;
 }
@@ -173,12 +180,12 @@ ProfileError MapFile(int fd, uint64_t bytes, bool exact) {
   if (IsSyscallError(result)) return {"cannot map the profile", static_cast<int>(-result)};
   base = reinterpret_cast<char*>(result);
   mapped_bytes = bytes;
-  uint64_t chunk_count = RoundUp(bytes, kChunkBytes) / kChunkBytes;
-  chunks = ReserveMemory<uint8_t>(RoundUp(chunk_count, format::kPageBytes));
-  if (chunks == nullptr) return {"no memory for the profile", ENOMEM};
+  const uint64_t words = RoundUp(bytes, kChunkBytes * kChunksPerWord) / (kChunkBytes * kChunksPerWord);
+  chunk_states = ReserveMemory<uint64_t>(RoundUp(words * sizeof(uint64_t), format::kPageBytes));
+  if (chunk_states == nullptr) return {"no memory for the profile", ENOMEM};
   RawSyscall(SYS_madvise, reinterpret_cast<long>(base), static_cast<long>(bytes), MADV_DONTDUMP);
   AdviseReading(MADV_RANDOM);
-  result = RawSyscall(SYS_madvise, reinterpret_cast<long>(base), format::kPageBytes, MADV_POPULATE_WRITE);
+  result = PopulateBytes(0, kFirstChunks * kChunkBytes);
   if (result == -EINVAL || result == -ENOSYS) {
     if (bytes > kOldKernelFileBytes) {
       RawSyscall(SYS_munmap, reinterpret_cast<long>(base), static_cast<long>(bytes));
@@ -191,7 +198,8 @@ ProfileError MapFile(int fd, uint64_t bytes, bool exact) {
   }
   last_page = reinterpret_cast<LastPage*>(base + bytes - format::kPageBytes);
   if (result == 0 && !all_present) {
-    result = RawSyscall(SYS_madvise, reinterpret_cast<long>(last_page), format::kPageBytes, MADV_POPULATE_WRITE);
+    result = PopulateBytes(bytes - format::kPageBytes, format::kPageBytes);
+    for (uint64_t chunk = 0; chunk < kFirstChunks; chunk++) SetChunk(chunk, kChunkPresent);
   }
   if (result != 0) return {"no space for the profile", result == -EFAULT ? ENOSPC : static_cast<int>(-result)};
   last_page->cookie = kCookie;
@@ -201,7 +209,7 @@ ProfileError MapFile(int fd, uint64_t bytes, bool exact) {
 
 bool KernelCanPopulate() {
   // A wrong length is EINVAL on kernels without the advice and success (nothing to do) on those with it.
-  return RawSyscall(SYS_madvise, reinterpret_cast<long>(chunks), 0, MADV_POPULATE_WRITE) == 0;
+  return RawSyscall(SYS_madvise, reinterpret_cast<long>(chunk_states), 0, MADV_POPULATE_WRITE) == 0;
 }
 
 }  // namespace
@@ -291,8 +299,7 @@ void ProfileGrowAndStop(uint64_t bytes_each) {
     if (region.offset > mapped_bytes || region.bytes > mapped_bytes - region.offset) continue;
     uint64_t begin = region.offset;
     const uint64_t end = region.offset + region.bytes;
-    while (begin < end && !all_present &&
-           __atomic_load_n(&chunks[begin / kChunkBytes], __ATOMIC_ACQUIRE) == kChunkPresent)
+    while (begin < end && !all_present && ChunkHas(begin / kChunkBytes, kChunkPresent))
       begin = (begin / kChunkBytes + 1) * kChunkBytes;
     const uint64_t rest = begin < end ? end - begin : 0;
     if (rest != 0) (void)ProfileEnsure(base + begin, rest < bytes_each ? rest : bytes_each);
@@ -305,9 +312,9 @@ bool ProfileEnsure(const void* address, size_t bytes) {
   uint64_t begin = static_cast<uint64_t>(static_cast<const char*>(address) - base);
   uint64_t last = (begin + bytes - 1) / kChunkBytes;
   for (uint64_t chunk = begin / kChunkBytes; chunk <= last; chunk++) {
-    uint8_t state = __atomic_load_n(&chunks[chunk], __ATOMIC_ACQUIRE);
-    if (state == kChunkPresent) continue;
-    if (state == kChunkFull || __atomic_load_n(&may_not_grow, __ATOMIC_RELAXED) || !Populate(chunk)) return false;
+    if (ChunkHas(chunk, kChunkPresent)) continue;
+    if (ChunkHas(chunk, kChunkFull) || __atomic_load_n(&may_not_grow, __ATOMIC_RELAXED) || !Populate(chunk))
+      return false;
   }
   return true;
 }

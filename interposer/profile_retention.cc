@@ -26,7 +26,7 @@ struct Oldest {
   uint32_t count;
 };
 
-char entries[16 * 1024];  // static: this may run on a small stack
+alignas(4096) char entries[16 * 1024];  // static: this may run on a small stack
 format::Header header;
 
 bool StartsWith(const char* text, const char* prefix, size_t length) { return strncmp(text, prefix, length) == 0; }

@@ -87,7 +87,7 @@ inline void RuleCacheInsert(uint64_t pc, bool exact, const CachedRule& cached) {
   g_rule_cache.Insert(RuleCacheKey(pc, exact), {cached.rule, cached.frame, cached.owner});
 }
 
-// Maps the first table. Outside hooks; without it the first insert does it.
+// Maps the first table; without it the first insert does it.
 inline void RuleCacheInit() { g_rule_cache.Init(); }
 
 // Entries in use and room for, for tests and doctor.

@@ -98,7 +98,7 @@ void SeedRandom() {
 uint32_t AddText(const char* text) { return ProfileAddString(text, strlen(text)); }
 
 uint32_t AddCommand() {
-  static char command[32 * 1024];
+  alignas(4096) static char command[32 * 1024];
   if (options.command == CommandDetail::kNone) return 0;
   size_t length = ReadCommandLine(facts, command, sizeof(command));
   if (options.command == CommandDetail::kExe) length = KeepProgramAndMainClass(command, length);
@@ -238,6 +238,7 @@ bool SessionOpen() {
   LibraryMapPublish();
   JvmPublish();
   BusGuardPrepare(TakeFault);
+  StackCaptureOpen();
   SetState(SessionState::kRecording);
   MappingQueueDrain();  // what an allocator has mapped before
   return true;

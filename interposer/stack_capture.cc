@@ -51,16 +51,18 @@ bool IsProgramLoader(const LibraryEntry& library) {
 // What is looked up is the call, not what follows it.
 uint64_t LookupPc(uint64_t pc, bool exact) { return exact ? pc : pc - 1; }
 
-__attribute__((noinline)) void FindRuleSlow(uint64_t pc, bool exact, CachedRule* found) {
+__attribute__((noinline)) void FindRuleSlow(uint64_t pc, bool exact, ConfirmedLibraries* confirmed, CachedRule* found) {
   *found = CachedRule{};
   LibraryEntry library;
   // Not remembered either.
   if (JvmIsCode(pc)) return found->SetGeneratedJava();
-  if (!LookupLibrary(LookupPc(pc, exact), &library) || library.index >= format::kFrameLibraryLimit) {
+  if (!LookupLibrary(LookupPc(pc, exact), &library, confirmed->last()) || library.index >= format::kFrameLibraryLimit) {
     // Not remembered: generated code comes and goes without notice.
     found->frame = format::MakeUnknownFrame(exact ? format::kFrameUnknownExact : format::kFrameUnknown, pc);
     return;
   }
+  // Asked once more, and then no more for its other calls in this walk.
+  if (!library.permanent) confirmed->Confirm(library.index, LookupPc(pc, exact));
   UnwindRule rule;
   FrameTable table;
   if (FindFrameTable(library, LookupPc(pc, exact), &table)) {
@@ -86,7 +88,7 @@ __attribute__((always_inline)) inline CachedRule FindRule(uint64_t pc, bool exac
     }
   }
   CachedRule found;
-  FindRuleSlow(pc, exact, &found);
+  FindRuleSlow(pc, exact, confirmed, &found);
   return found;
 }
 
@@ -340,8 +342,9 @@ bool CaptureInMemo(const EntryRegisters& registers, const StackBounds& bounds, u
   return is_in_memo;
 }
 
+void StackCaptureOpen() { RuleCacheInit(); }
+
 void StackCaptureInit() {
-  RuleCacheInit();
   LibraryEntry own;
   const auto own_code = reinterpret_cast<uint64_t>(&StackCaptureInit);
   if (LookupLibrary(own_code, &own)) StackUnwindInit(LibraryPath(own.index));

@@ -47,6 +47,9 @@ uint64_t CaptureLeaf(const EntryRegisters& registers);
 // alone serve.
 void StackCaptureInit();
 
+// Once there is a profile and before a sandbox: memory for the rules. Without it the first capture asks for it.
+void StackCaptureOpen();
+
 }  // namespace cadastre
 
 #endif  // CADASTRE_INTERPOSER_STACK_CAPTURE_H_

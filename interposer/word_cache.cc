@@ -19,9 +19,11 @@ void WordCache::Grow(Table* old_table) {
   if (growing_.exchange(true, std::memory_order_acquire)) return;
   if (table_.load(std::memory_order_relaxed) == old_table) {
     uint64_t entries = kFirstEntries;
+    // A hash leads everywhere: some twenty keys touch each page of the first table, and each page first by a search.
+    const int present = old_table == nullptr ? MAP_POPULATE : 0;
     if (old_table != nullptr) entries = old_table->capacity < kSecondEntries ? kSecondEntries : 2 * old_table->capacity;
     long memory = RawSyscall(SYS_mmap, 0, static_cast<long>(TableBytes(entries)), PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                             MAP_PRIVATE | MAP_ANONYMOUS | present, -1, 0);
     if (!IsSyscallError(memory)) {
       NoteOwnMemory(static_cast<uint64_t>(memory), TableBytes(entries));
       auto* table = reinterpret_cast<Table*>(memory);

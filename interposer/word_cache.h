@@ -1,12 +1,12 @@
 // A lock-free cache from one 64-bit key to three 64-bit words: unwind rules by pc, method names by method and bytecode.
 //
-// Open addressing over 32-byte entries in private mappings. A cache starts with 512 entries (16 KiB) and is replaced by
-// a larger one when three quarters are in use: 4,096, then twice as many each time, up to 131,072 (4 MiB); then old
-// entries give way. Nothing is copied: the new table fills itself. The old one stays mapped,
-// for others may be reading it, but its pages are given back. Thread- and signal-safety: all functions are safe in
-// hooks. A writer claims an entry with one CAS and gives up if it loses; a reader sees a whole entry or none (key read
-// before and after the words). Growing makes system calls, a dozen in a process's life. Errors: without memory nothing
-// is remembered, and every key is looked up anew by the caller.
+// Open addressing over 32-byte entries in private mappings. A cache starts with 512 entries (16 KiB, present at once)
+// and is replaced by a larger one when three quarters are in use: 4,096, then twice as many each time, up to 131,072 (4
+// MiB); then old entries give way. Nothing is copied: the new table fills itself. The old one stays mapped, for others
+// may be reading it, but its pages are given back. Thread- and signal-safety: all functions are safe in hooks. A writer
+// claims an entry with one CAS and gives up if it loses; a reader sees a whole entry or none (key read before and after
+// the words). Growing makes system calls, a dozen in a process's life. Errors: without memory nothing is remembered,
+// and every key is looked up anew by the caller.
 //
 // Example:
 //   static WordCache cache;
@@ -48,7 +48,7 @@ class WordCache {
 
   void Insert(uint64_t key, const CachedWords& words);
 
-  // Maps the first table. Outside hooks; without it the first insert does it.
+  // Maps the first table; without it the first insert does it.
   void Init();
 
   // Entries in use and room for, for tests and doctor.

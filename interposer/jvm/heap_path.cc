@@ -2,6 +2,7 @@
 
 #include "interposer/jvm/checked_read.h"
 #include "interposer/jvm/code_cache.h"
+#include "interposer/jvm/lasting_memory.h"
 
 namespace cadastre {
 namespace {
@@ -23,8 +24,9 @@ bool HeapPath::Start(uint64_t slot, uint64_t* object) {
   if (slot == 0 || heap == 0) return false;
   collections_ = LoadField<uint32_t>(heap, layout_.heap_collections);
   bad_colours_ = BadColours(form_);
+  LastingMemory vm;
   uint64_t value;
-  if (!CopyConfirmed(0, slot, &value, sizeof(value), nullptr)) return false;
+  if (!vm.Load(slot, &value) || !IsUndisturbed()) return false;
   links_[links_count_++] = {slot, value};
   return DecodeVariable(form_, bad_colours_, value, object) && *object != 0;
 }
@@ -45,7 +47,8 @@ bool HeapPath::Copy(uint64_t* object, int32_t offset, void* to, size_t bytes, ui
   // Moved once at most: the copy is not moved again before the references to the original are gone.
   for (int moves = 0; moves < 2; moves++) {
     ObjectHeader header = {};
-    if (!CopyConfirmed(*object, *object + static_cast<uint64_t>(offset), to, bytes, &header)) return false;
+    const ClassWord class_word = class_address != nullptr ? ClassWord::kWanted : ClassWord::kIgnored;
+    if (!CopyConfirmed(*object, *object + static_cast<uint64_t>(offset), to, bytes, &header, class_word)) return false;
     if ((header.mark & kForwardedMask) != kForwardedMask) {
       if (class_address == nullptr) return true;
       *class_address = ClassOf(form_, header);
@@ -56,10 +59,12 @@ bool HeapPath::Copy(uint64_t* object, int32_t offset, void* to, size_t bytes, ui
   return false;
 }
 
-bool HeapPath::CopyInside(uint64_t from, void* to, size_t bytes) { return CopyConfirmed(0, from, to, bytes, nullptr); }
+bool HeapPath::CopyInside(uint64_t from, void* to, size_t bytes) {
+  return CopyConfirmed(0, from, to, bytes, nullptr, ClassWord::kIgnored);
+}
 
 __attribute__((noinline)) bool HeapPath::CopyConfirmed(uint64_t object, uint64_t from, void* to, size_t bytes,
-                                                       ObjectHeader* header) {
+                                                       ObjectHeader* header, ClassWord class_word) {
   constexpr uint32_t kMostPieces = 1 + 2 + kMaxLinks;
   iovec copies[kMostPieces], originals[kMostPieces];
   uint64_t values[kMaxLinks] = {};
@@ -72,14 +77,14 @@ __attribute__((noinline)) bool HeapPath::CopyConfirmed(uint64_t object, uint64_t
   add(from, to, bytes);
   if (header != nullptr) {
     add(object + static_cast<uint64_t>(form_.mark), &header->mark, sizeof(header->mark));
-    if (form_.class_word >= 0) {
+    if (class_word == ClassWord::kWanted && form_.class_word >= 0) {
       add(object + static_cast<uint64_t>(form_.class_word), &header->class_word, form_.class_bytes);
     }
   }
-  for (uint32_t i = 0; i < links_count_; i++) {
-    add(links_[i].address, &values[i], i == 0 ? sizeof(uint64_t) : form_.reference_bytes);
-  }
+  for (uint32_t i = 1; i < links_count_; i++) add(links_[i].address, &values[i], form_.reference_bytes);
   if (!CheckedReadPieces(copies, originals, count)) return false;
+  // The first one is the JVM's own variable: it lasts, and each piece that the kernel copies costs as much as a call.
+  if (links_count_ > 0) values[0] = __atomic_load_n(reinterpret_cast<uint64_t*>(links_[0].address), __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < links_count_; i++) {
     if (values[i] != links_[i].value) return false;
   }

@@ -1,8 +1,9 @@
 // Objects on the Java heap, read from beside the JVM, while a collector may move them, change them or unmap them.
 //
-// All copies go through the kernel (checked_read.h). What was read is worth nothing before it has been confirmed. A
-// copy is good if, after it was made, each reference that led to it is as it was, no pause of a collector goes on or
-// has been since the path began, and the colours of references are the same:
+// All copies from the heap go through the kernel (checked_read.h); the JVM's own variable at which a path begins lasts
+// as long as its thread, and is read as it is (lasting_memory.h). What was read is worth nothing before it has been
+// confirmed. A copy is good if, after it was made, each reference that led to it is as it was, no pause of a collector
+// goes on or has been since the path began, and the colours of references are the same:
 //   - Collectors that move objects in pauses (serial, parallel, G1, the full collections of all) count these.
 //   - Shenandoah moves objects while the program runs, but uses an object's old place again only after it has corrected
 //     all references to it, those of the path too. The mark of an object that has been moved says where it is now.
@@ -33,7 +34,8 @@ class HeapPath {
  public:
   HeapPath(const VmLayout& layout, const HeapForm& form) : layout_(layout), form_(form) {}
 
-  // Begins at the object to which the JVM's own variable at `slot` refers; not null.
+  // Begins at the object to which the JVM's own variable at `slot` refers; not null. The variable is one of the calling
+  // thread's: it does not go away meanwhile.
   bool Start(uint64_t slot, uint64_t* object);
 
   // The object to which *object's field refers; 0 = null. *object is corrected if it has been moved.
@@ -56,7 +58,9 @@ class HeapPath {
     uint64_t address, value;
   };
 
-  bool CopyConfirmed(uint64_t object, uint64_t from, void* to, size_t bytes, ObjectHeader* header);
+  enum class ClassWord { kIgnored, kWanted };
+  bool CopyConfirmed(uint64_t object, uint64_t from, void* to, size_t bytes, ObjectHeader* header,
+                     ClassWord class_word);
   bool IsUndisturbed() const;
 
   const VmLayout& layout_;

@@ -196,6 +196,13 @@ class Limits(Hazard):
     def test_who_only_asks_for_filters_is_recorded_on(self):
         self.told(self.same([self.file("hazards_own_filter"), "ask"]), "hazards_own_filter")
 
+    def test_a_title_over_the_arguments(self):
+        for how in ("short", "long"):
+            with self.subTest(how=how):
+                outcome = self.once([self.file("hazards_title"), how, "argument", ""], "512k", {"FIRST": "in the environment"})
+                said = target.report(ARGUMENTS.cadastre, self.profile(outcome))["profile"]["command"]
+                self.assertEqual([part for part in said if part], outcome.stdout.split())
+
     def test_the_counter_behind_the_clocks_is_taken_away(self):
         for how in ("strict", "strict-by-number", "counter", "counter-by-number"):
             with self.subTest(how=how):

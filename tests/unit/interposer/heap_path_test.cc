@@ -107,6 +107,21 @@ TEST_CASE("a copy does not count if the heap was disturbed") {
   CHECK_FALSE(path.CopyInside(next, &word, sizeof(word)));
 }
 
+TEST_CASE("a path does not begin at a variable that is not there, nor in a pause") {
+  FakeVm vm;
+  HeapPath path(vm.layout, vm.form);
+  uint64_t object;
+  vm.objects[0]->field = 1;
+  SECTION("there are no pages") {
+    vm.TakeAway();
+    CHECK_FALSE(path.Start(Address(vm.objects[0]), &object));
+  }
+  SECTION("a collector is at work") {
+    vm.heap.in_pause = 1;
+    CHECK_FALSE(path.Start(Address(&vm.slot), &object));
+  }
+}
+
 TEST_CASE("a coloured reference leads on only while its colour is good") {
   FakeVm vm;
   uint64_t bad = 1 << 12, shift = 13;

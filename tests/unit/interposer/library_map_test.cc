@@ -100,6 +100,8 @@ TEST_CASE(
   REQUIRE(LookupLibrary(pc, &first));
   CHECK_FALSE(first.permanent);
   CHECK(IsLibraryStillLoaded(first.index, pc));
+  REQUIRE(LookupLibrary(pc, &again, first.index));
+  CHECK(again.index == first.index);
   CHECK(profile.libraries[first.index].state == format::kReady);
   CHECK(profile.libraries[first.index].unloaded_ns == 0);
   CHECK(profile.Path(first.index).find("plugin_a") != std::string::npos);
@@ -110,6 +112,7 @@ TEST_CASE(
   CHECK(LibraryMapGeneration() != generation);
   CHECK(profile.libraries[first.index].unloaded_ns != 0);
   CHECK_FALSE(LookupLibrary(pc, &again));
+  CHECK_FALSE(LookupLibrary(pc, &again, first.index));
   CHECK_FALSE(IsLibraryStillLoaded(first.index, pc));
   handle = dlopen(CADASTRE_PLUGIN_A, RTLD_NOW);
   REQUIRE(LookupLibrary(AddressOf(handle), &again));
