@@ -80,7 +80,8 @@ uint64_t MappedBytes(uint64_t length, int flags) {
 
 uint32_t FlagsOf(int protection, int flags, uint64_t caller) {
   uint32_t result = static_cast<uint32_t>(protection) & format::kMappingProtection;
-  if ((flags & MAP_TYPE) != MAP_PRIVATE) result |= format::kMappingShared;
+  const int type = flags & MAP_TYPE;  // there are private ones of other names, MAP_DROPPABLE
+  if (type == MAP_SHARED || type == MAP_SHARED_VALIDATE) result |= format::kMappingShared;
   if ((flags & MAP_ANONYMOUS) == 0) result |= format::kMappingFile;
   if ((flags & MAP_NORESERVE) != 0) result |= format::kMappingNoReserve;
   if (IsAllocatorCode(caller)) result |= format::kMappingAllocator;

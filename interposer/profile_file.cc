@@ -180,6 +180,7 @@ ProfileError MapFile(int fd, uint64_t bytes, bool exact) {
   if (IsSyscallError(result)) return {"cannot map the profile", static_cast<int>(-result)};
   base = reinterpret_cast<char*>(result);
   mapped_bytes = bytes;
+  NoteOwnMemory(static_cast<uint64_t>(result), bytes);
   const uint64_t words = RoundUp(bytes, kChunkBytes * kChunksPerWord) / (kChunkBytes * kChunksPerWord);
   chunk_states = ReserveMemory<uint64_t>(RoundUp(words * sizeof(uint64_t), format::kPageBytes));
   if (chunk_states == nullptr) return {"no memory for the profile", ENOMEM};

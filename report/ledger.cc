@@ -25,7 +25,12 @@ class Builder {
     for (const LedgerPiece& piece : pieces_) AddPiece(piece);
     if (ledger_.recorded) SplitAllocator();
     RowOf({LedgerKind::kUnexplained, "", ""});
-    for (auto& [key, row] : rows_) ledger_.rows.push_back(std::move(row));
+    for (auto& [key, row] : rows_) {
+      // What is resident is committed, also where either is a difference of estimates, or a page that was written is
+      // not accessible any more.
+      row.committed_bytes = std::max({row.committed_bytes, row.resident_bytes, int64_t{0}});
+      ledger_.rows.push_back(std::move(row));
+    }
     std::stable_sort(ledger_.rows.begin(), ledger_.rows.end(), [](const LedgerRow& a, const LedgerRow& b) {
       return a.kind != b.kind ? a.kind < b.kind : a.resident_bytes > b.resident_bytes;
     });

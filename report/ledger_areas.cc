@@ -74,6 +74,7 @@ class Cutter {
   LedgerUse UseOf(const MemoryArea& area, const LedgerUse* painted) const {
     LedgerUse use;
     const absl::string_view name = WithoutDeleted(area.name);
+    if (painted != nullptr && painted->kind == LedgerKind::kCadastre) return *painted;
     if (name == "[stack]" && painted != nullptr && painted->kind == LedgerKind::kThreadStacks) return *painted;
     if (NamedUse(area, &use)) return use;
     if (IsAnonymous(area)) {
@@ -126,6 +127,7 @@ class Cutter {
     });
     AdoptNeighbours(first, pieces);
     AdoptGrowth(area, first, pieces);
+    NameWhatHadNoRoom(area, first, pieces);
     Divide(area, first, pieces);
   }
 
@@ -137,6 +139,14 @@ class Cutter {
     for (size_t i = first; i < pieces->size(); i++) has_block |= (*pieces)[i].use.kind == LedgerKind::kRetention;
     for (size_t i = first; has_block && i < pieces->size(); i++) {
       if ((*pieces)[i].use.kind == LedgerKind::kUnexplained) (*pieces)[i].use = {LedgerKind::kRetention};
+    }
+  }
+
+  // Where the profile had no room for mappings nobody knows who has mapped what is left, as without records.
+  void NameWhatHadNoRoom(const MemoryArea& area, size_t first, std::vector<LedgerPiece>* pieces) const {
+    if (profile_ == nullptr || profile_->losses.mappings_full == 0 || !IsAnonymous(area)) return;
+    for (size_t i = first; i < pieces->size(); i++) {
+      if ((*pieces)[i].use.kind == LedgerKind::kUnexplained) (*pieces)[i].use.kind = LedgerKind::kAnonymous;
     }
   }
 

@@ -32,7 +32,7 @@ struct Mapping {
 
 std::vector<Mapping> FileMappingsOf(pid_t pid) {
   std::vector<Mapping> mappings;
-  std::string maps = ReadWholeFile(absl::StrCat("/proc/", pid, "/maps"));
+  std::string maps = ReadWholeFile(absl::StrCat("/proc/", TaskWithMemory(pid), "/maps"));
   for (absl::string_view line : absl::StrSplit(maps, '\n', absl::SkipEmpty())) {
     // range perms offset device inode   path
     std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits(' ', 5));
@@ -75,8 +75,22 @@ std::string ReadWholeFile(const std::string& path, size_t limit) {
   return text;
 }
 
+pid_t TaskWithMemory(pid_t pid) {
+  auto has_memory = [](pid_t task) { return !ReadWholeFile(absl::StrCat("/proc/", task, "/maps"), 1).empty(); };
+  if (has_memory(pid)) return pid;
+  pid_t found = pid;
+  DIR* tasks = opendir(absl::StrCat("/proc/", pid, "/task").c_str());
+  while (dirent* entry = tasks == nullptr || found != pid ? nullptr : readdir(tasks)) {
+    int task = 0;
+    if (absl::SimpleAtoi(entry->d_name, &task) && has_memory(task)) found = task;
+  }
+  if (tasks != nullptr) closedir(tasks);
+  return found;
+}
+
 std::vector<MappedProfile> MappedProfilesOf(pid_t pid) {
   std::vector<MappedProfile> profiles;
+  const pid_t task = TaskWithMemory(pid);
   for (const Mapping& mapping : FileMappingsOf(pid)) {
     if (!absl::EndsWith(mapping.path, ".cad")) continue;
     bool known =
@@ -86,8 +100,8 @@ std::vector<MappedProfile> MappedProfilesOf(pid_t pid) {
     profile.path = mapping.path;
     // The same name here may be another file where the process has another root: the inode decides. map_files also
     // reaches a deleted file, but needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE.
-    std::string in_root = absl::StrCat("/proc/", pid, "/root", mapping.path);
-    std::string in_map_files = absl::StrCat("/proc/", pid, "/map_files/", mapping.range);
+    std::string in_root = absl::StrCat("/proc/", task, "/root", mapping.path);
+    std::string in_map_files = absl::StrCat("/proc/", task, "/map_files/", mapping.range);
     for (const std::string& candidate : {mapping.path, in_root, in_map_files}) {
       if (!IsFile(candidate, mapping.inode)) continue;
       profile.open_path = candidate;
@@ -144,6 +158,13 @@ uint64_t StatField(pid_t pid, size_t number) {
 }
 
 }  // namespace
+
+uint64_t PeakResidentBytesOf(pid_t pid) {
+  const std::string status = ReadWholeFile(absl::StrCat("/proc/", pid, "/status"));
+  absl::string_view words = StatusField(status, "VmHWM");
+  uint64_t kib = 0;
+  return absl::SimpleAtoi(words.substr(0, words.find(' ')), &kib) ? kib * 1024 : 0;
+}
 
 uint64_t StartTicksOf(pid_t pid) { return StatField(pid, 22); }
 

@@ -24,13 +24,18 @@ struct MappedProfile {
 // The live profiles that process `pid` maps (one, as a rule).
 std::vector<MappedProfile> MappedProfilesOf(pid_t pid);
 
+// Of a process whose main thread has ended the kernel shows no memory at its pid, but at its other threads'. Such a
+// thread, else the pid.
+pid_t TaskWithMemory(pid_t pid);
+
 bool ProcessExists(pid_t pid);
 std::string ProgramOf(pid_t pid);     // file name of its executable, else the kernel's name for it; empty = not known
 uint64_t ResidentBytesOf(pid_t pid);  // VmRSS; 0 = not known
-uint64_t StartTicksOf(pid_t pid);     // field 22 of stat; 0 = not known
-bool IsEnding(pid_t pid);             // it exits, or has a signal that it has not met yet
-std::string WhyNoProfile(pid_t pid);  // of a process that maps libcadastre, what follows "process 42 "
-uint64_t PidNamespaceOf(pid_t pid);   // inode of ns/pid; 0 = not known
+uint64_t PeakResidentBytesOf(pid_t pid);            // VmHWM: of its program, since the exec; 0 = not known
+uint64_t StartTicksOf(pid_t pid);                   // field 22 of stat; 0 = not known
+bool IsEnding(pid_t pid);                           // it exits, or has a signal that it has not met yet
+std::string WhyNoProfile(pid_t pid);                // of a process that maps libcadastre, what follows "process 42 "
+uint64_t PidNamespaceOf(pid_t pid);                 // inode of ns/pid; 0 = not known
 std::vector<std::string> MappedFilesOf(pid_t pid);  // paths, each once
 int ImagesOf(pid_t pid, const char* name);        // how often a file of that name is mapped from its beginning: loaded
 bool MapsFileNamed(pid_t pid, const char* part);  // some mapping's path contains `part`

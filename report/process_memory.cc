@@ -231,7 +231,8 @@ NmtAnswer AskNmt(pid_t pid, NmtWanted wanted, const std::function<void()>& at_an
 }
 
 absl::StatusOr<ProcessMemory> CollectProcessMemory(pid_t pid, const CollectOptions& options) {
-  const std::string path = absl::StrCat("/proc/", pid, "/smaps");
+  const pid_t task = TaskWithMemory(pid);
+  const std::string path = absl::StrCat("/proc/", task, "/smaps");
   absl::StatusOr<std::string> text = ReadProcFile(path);
   if (!text.ok()) return text.status();
   const uint64_t now = RealtimeNow();
@@ -244,20 +245,20 @@ absl::StatusOr<ProcessMemory> CollectProcessMemory(pid_t pid, const CollectOptio
   memory.pid = static_cast<uint32_t>(pid);
   memory.areas = *std::move(areas);
   if (options.smaps_text != nullptr) *options.smaps_text = *std::move(text);
-  ResidentPages pages(pid, &memory.resident);
+  ResidentPages pages(task, &memory.resident);
   for (MemoryArea& area : memory.areas) {
     if (WantsPages(area)) area.pages_known = pages.Add(area);
   }
   char exe[4096];
-  const ssize_t length = readlink(absl::StrCat("/proc/", pid, "/exe").c_str(), exe, sizeof(exe));
+  const ssize_t length = readlink(absl::StrCat("/proc/", task, "/exe").c_str(), exe, sizeof(exe));
   if (length > 0) memory.exe.assign(exe, static_cast<size_t>(length));
-  const std::string status = ReadWholeFile(absl::StrCat("/proc/", pid, "/status"));
+  const std::string status = ReadWholeFile(absl::StrCat("/proc/", task, "/status"));
   memory.status_rss_bytes = KiloBytes(StatusField(status, "VmRSS"));
   memory.page_table_bytes = KiloBytes(StatusField(status, "VmPTE"));
   const MemoryCgroup cgroup(pid);
   if (!cgroup.levels().empty()) memory.cgroup = cgroup.Read(cgroup.levels()[0]).value_or(CgroupMemory{});
   CollectThreads(pid, &memory);
-  const TargetMemory target(pid);
+  const TargetMemory target(task);
   for (auto* find : {FindLibraries, FindAllocatorHeaps, FindJvmRanges}) {
     std::vector<KnownRange> found = find(target, memory.areas);
     memory.known.insert(memory.known.end(), found.begin(), found.end());

@@ -360,11 +360,12 @@ class Copier {
     if (options.replaced) header_.outcome.end = format::kEndExec;
     if (options.note.realtime_ns != 0) header_.memory_note = options.note;
     if (!options.is_snapshot) return;
+    memset(header_.label, 0, sizeof(header_.label));
+    memcpy(header_.label, options.label.data(), std::min(options.label.size(), sizeof(header_.label) - 1));
+    if (header_.is_snapshot != 0) return;  // of the moment that it was of
     header_.is_snapshot = 1;
     header_.snapshot_begin_realtime_ns = begin;
     header_.snapshot_rss_bytes = options.pid > 0 ? ResidentBytesOf(options.pid) : header_.snapshot_rss_bytes;
-    memset(header_.label, 0, sizeof(header_.label));
-    memcpy(header_.label, options.label.data(), std::min(options.label.size(), sizeof(header_.label) - 1));
     header_.snapshot_end_realtime_ns = RealtimeNow();
   }
 

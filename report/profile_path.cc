@@ -62,7 +62,7 @@ absl::StatusOr<ProfilePath> FindBase(const std::string& argument) {
     found.pid = pid;
     return found;
   }
-  if (ReadWholeFile(absl::StrCat("/proc/", pid, "/maps"), 1).empty()) {
+  if (ReadWholeFile(absl::StrCat("/proc/", TaskWithMemory(pid), "/maps"), 1).empty()) {
     return absl::PermissionDeniedError(
         absl::StrCat("cannot read the mappings of process ", pid, ": not ours to look at, or a kernel thread"));
   }

@@ -145,8 +145,10 @@ EndDecision DecideEnd(const format::Header& header, const std::string& path) {
     if (mapped != Mapped::kNo) return {EndState::kRunning};
   }
   if (outcome.end == format::kEndExit) return {EndState::kExit};
-  // In another pid namespace the process table cannot be asked.
-  if (!SamePidNamespace(header) && FileUseOf(path) == FileUse::kWritten) return {EndState::kRunning};
+  // In another pid namespace the process table cannot be asked, nor about a process that could not look at itself there
+  // (a root without /proc).
+  const bool is_known_here = header.process_start_ticks != 0 && SamePidNamespace(header);
+  if (!is_known_here && FileUseOf(path) == FileUse::kWritten) return {EndState::kRunning};
   return {HasLaterImage(header, path) ? EndState::kExec : EndState::kLost};
 }
 

@@ -316,7 +316,7 @@ void CheckHiddenAllocators(pid_t pid, Doctor* doctor) {
 void CheckProcess(pid_t pid, Doctor* doctor) {
   std::string name = absl::StrCat("process ", pid);
   if (!ProcessExists(pid)) return doctor->Bad(name, "there is none");
-  if (ReadWholeFile(absl::StrCat("/proc/", pid, "/maps"), 1).empty())
+  if (ReadWholeFile(absl::StrCat("/proc/", TaskWithMemory(pid), "/maps"), 1).empty())
     return doctor->Bad(name, "its mappings cannot be read: not ours to look at");
   std::string environment = ReadWholeFile(absl::StrCat("/proc/", pid, "/environ"));
   for (absl::string_view variable : absl::StrSplit(environment, '\0')) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,8 @@ int Main(int argc, char** argv, cadastre::Invocation* invocation) {
   app.footer(kFooter);
   app.require_subcommand(1);
   app.set_version_flag("--version", "cadastre " CADASTRE_VERSION);
-  app.add_subcommand("version", "prints the version")->callback([] {
-    cadastre::Print("cadastre " CADASTRE_VERSION "\n");
+  app.add_subcommand("version", "prints the version")->callback([invocation] {
+    invocation->status = cadastre::Print("cadastre " CADASTRE_VERSION "\n");
   });
   cadastre::AddRunCommand(app, invocation);
   cadastre::AddReportCommand(app, invocation);
@@ -91,7 +92,9 @@ int Main(int argc, char** argv, cadastre::Invocation* invocation) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
   } catch (const CLI::Success& success) {
-    return app.exit(success);  // --help, --version
+    std::ostringstream text;
+    app.exit(success, text);  // --help, --version
+    return cadastre::Print(text.str());
   } catch (const CLI::ParseError& error) {
     std::string command = arguments.empty()               ? ""
                           : app.get_subcommands().empty() ? ""

@@ -122,9 +122,10 @@ int PrintLedger(const RssCommand& command) {
   if (loaded != nullptr && !loaded->profile.incomplete.empty())
     ledger.warnings.push_back(absl::StrCat(loaded->profile.incomplete, ": owners are missing, and what is live"));
   if (loaded != nullptr && loaded->profile.losses.mappings_full > 0)
-    ledger.warnings.push_back(absl::StrCat(FormatCount(static_cast<double>(loaded->profile.losses.mappings_full)),
-                                           " mappings had no room in the profile: their rows do not know whose they "
-                                           "are, and may be unexplained; memory= gives it more"));
+    ledger.warnings.push_back(
+        "the profile has no room for so many mappings: whose the others are is not known, and their rows have no "
+        "owner; "
+        "memory= gives it more");
   if (command.format == "json") return Print(FormatLedgerJson(ledger));  // threads are in it
   const TextStyle style = StyleForDescriptor(STDOUT_FILENO);
   if (command.threads)

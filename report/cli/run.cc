@@ -286,7 +286,7 @@ int Run(const RunCommand& command, const Invocation& invocation) {
     ProcessOutcome outcome;
     outcome.wait_status = child.wait_status();
     outcome.end_realtime_ns = RealtimeNow();
-    outcome.peak_rss_bytes = static_cast<uint64_t>(child.usage().ru_maxrss) * 1024;
+    outcome.peak_rss_bytes = beside.OwnPeakBytes(static_cast<uint64_t>(child.usage().ru_maxrss) * 1024);
     if (memory.realtime_ns != 0) WriteMemoryNote(watch->file(), memory);
     if (absl::Status written = WriteOutcome(watch->file(), outcome); !written.ok()) Fail(written);
   } else {

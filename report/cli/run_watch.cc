@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "report/format.h"
 #include "report/function_name.h"
@@ -104,6 +106,7 @@ void RunWatch::Begin(pid_t child) {
 
 void RunWatch::Turn(const LiveFileWatch& live) {
   if (tree_ != nullptr) tree_->Look();
+  if (const uint64_t peak = PeakResidentBytesOf(child_); peak > 0) own_peak_bytes_ = peak;
   if (live.found() && live.path() != watched_path_) {
     watched_path_ = live.path();
     WatchedProcess process{options_.settings, child_, watched_path_,
@@ -157,6 +160,13 @@ RunWatch::Children RunWatch::SaveChildren() {
     for (const std::string& program : saved_programs) RemoveSavedBeyond(directory, options_.keep, program);
   }
   return left;
+}
+
+uint64_t RunWatch::OwnPeakBytes(uint64_t with_children) const {
+  const bool has_others =
+      tree_ != nullptr && std::any_of(tree_->seen().begin(), tree_->seen().end(),
+                                      [this](const SeenProgram& program) { return program.pid != child_; });
+  return has_others && own_peak_bytes_ > 0 ? std::min(own_peak_bytes_, with_children) : with_children;
 }
 
 std::string RunWatch::NotRecorded(bool without_root) const {

@@ -56,6 +56,9 @@ class RunWatch {
 
   // "2 processes not recorded: sh, sleep"; empty if all were. `without_root`: what became of the program itself was
   // said.
+  // The highest resident size of the program itself. `with_children`: as wait4 has it, which is that of children too
+  // that it has waited for. Where there were such it is what was seen last.
+  uint64_t OwnPeakBytes(uint64_t with_children) const;
   std::string NotRecorded(bool without_root) const;
 
  private:
@@ -66,6 +69,7 @@ class RunWatch {
   RunWatchOptions options_;
   SayFunction say_;
   pid_t child_ = 0;
+  uint64_t own_peak_bytes_ = 0;
   std::unique_ptr<ProcessTree> tree_;
   std::unique_ptr<ProcessWatch> watch_;
   std::string watched_path_;

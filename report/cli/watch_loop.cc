@@ -107,7 +107,7 @@ class OneProcess : public Watcher {
     const std::string process = absl::StrCat("/proc/", pid_);
     if (!ProcessExists(pid_) || stat(process.c_str(), &facts) != 0) return Refuse(absl::StrCat("no process ", pid_));
     WatchWait wait(pid_);
-    if (ReadWholeFile(process + "/maps", 1).empty()) {
+    if (ReadWholeFile(absl::StrCat("/proc/", TaskWithMemory(pid_), "/maps"), 1).empty()) {
       if (facts.st_uid != geteuid()) return Refuse(WhoseItIs(pid_, facts.st_uid));
       return Refuse(
           absl::StrCat("cannot read the mappings of process ", pid_, ": it has ended, or is a kernel thread"));

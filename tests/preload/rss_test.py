@@ -150,6 +150,37 @@ class MappingsTest(LedgerCase):
         self.assertEqual((outcome.status, outcome.stdout), (2, ""))
         self.assertIn(f"the profile of {process.pid} was deleted: -o FILE says where its snapshot goes", outcome.stderr)
 
+    def test_more_mappings_than_the_profile_has_room_for(self):
+        code = ("import ctypes, mmap, sys; libc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_void_p\n"
+                "start = libc.mmap(None, ctypes.c_size_t(64 << 20), 3, 0x22, -1, ctypes.c_long(0)); ctypes.memset(start, 1, 64 << 20)\n"
+                "for i in range(4000): libc.mprotect(ctypes.c_void_p(start + i * 16384), ctypes.c_size_t(8192), 1)\n"
+                "print('ready', flush=True); sys.stdin.read()\n")
+        process = Process(self, [sys.executable, "-c", code], environment={"CADASTRE_OPTIONS": f"out={self.scratch},memory=1m"})
+        document = self.ledger(process.pid)  # which is strict about what is unexplained
+        self.assertGreater(self.resident(document, "anonymous mappings"), 60 * MIB)
+        self.assertIn("the profile has no room for so many mappings", " ".join(self.rss(process.pid).split()))
+
+    def test_a_profile_of_another_name_is_ours_in_snapshots_too(self):
+        path = os.path.join(self.scratch, "pay.cad")
+        process = Process(self, [ARGUMENTS.program, "blocks"], environment={"CADASTRE_OPTIONS": f"out={path},interval=1"})
+        self.assertEqual(target.run([ARGUMENTS.cadastre, "snapshot", str(process.pid), "--label", "a"]).status, 0)
+        for what in (str(process.pid), f"{path}@a"):
+            areas = csv.DictReader(io.StringIO(self.rss(what, "--areas")))
+            self.assertEqual({area["row"] for area in areas if area["file"] == path}, {"Cadastre"}, what)
+
+    def test_a_main_thread_that_has_left(self):
+        code = ("import ctypes, threading, time\n"
+                "def work():\n"
+                "    x = bytearray(b'1') * (20 << 20)\n"
+                "    time.sleep(0.3); print('ready', flush=True); time.sleep(600)\n"
+                "threading.Thread(target=work).start(); ctypes.CDLL(None).pthread_exit(None)\n")
+        for interval in ("1", None):
+            process = Process(self, [sys.executable, "-c", code], interval=interval)
+            document = self.ledger(process.pid)
+            self.assertGreater(document["rss_bytes"], 20 * MIB)
+            self.assertEqual(document["recorded"], interval is not None)
+            process.end()
+
     def allocator_agrees(self, library):
         process = Process(self, [ARGUMENTS.program, "blocks"], behind=target.find_library(library) if library else None)
         document = self.ledger(process.pid)

@@ -4,6 +4,7 @@
 Exists because a profiler that is inherited through the environment meets shells, probes and a thousand short-lived helpers, and must leave
 exactly the files that somebody wants, whatever way a program ends.
 """
+import json
 import os
 import re
 import signal
@@ -316,6 +317,14 @@ while True:
             target.run([ARGUMENTS.cadastre, "run", "--quiet", "--interval", "64k", "--out", self.live, "--keep", "2", "--", ARGUMENTS.program],
                        stdin=b"grow 2\nend 0\n")
             self.assertEqual(len(self.names()), 2)
+
+    def test_the_peak_is_the_programs_own(self):
+        large = f"{sys.executable} -Ssc 'import time; x = bytearray(b\"1\") * (200 << 20); time.sleep(1.5)'"
+        done = target.run([ARGUMENTS.cadastre, "run", "--quiet", "--interval", "1", "--out", self.live, "-o", f"{self.live}/shell.cad", "--",
+                           "/bin/sh", "-c", f"{large}; x=1"])
+        report = target.run([ARGUMENTS.cadastre, "report", f"{self.live}/shell.cad", "--format", "json"])
+        peak = json.loads(report.stdout)["profile"]["peak_rss_bytes"]
+        self.assertTrue(1 << 19 < peak < 40 << 20, (peak, done.stderr))
 
     def test_children_that_end_just_before_the_program_are_put_away(self):
         # To give back what it has takes it longer than it takes the shell to end.

@@ -516,9 +516,10 @@ class CommandTest(unittest.TestCase):
 
     def test_a_full_output_is_an_error(self):
         profile = self.recorded(self.run_sh("x=1; exit 0").stderr)
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([ARGUMENTS.cadastre, "report", profile], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done)
+        for words in (["report", profile], ["--help"], ["rss", "--help"], ["--version"], ["version"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([ARGUMENTS.cadastre, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), (words, done))
 
 
 def main():

@@ -72,6 +72,24 @@ TEST_CASE("A final copy stays the profile that it was", "[profile_copy]") {
   CHECK(profile->end == EndState::kExit);
 }
 
+TEST_CASE("A snapshot of a snapshot is of the same moment", "[profile_copy]") {
+  Folder folder;
+  std::string live = folder / "a.cad", first = folder / "a.cad@a", second = folder / "a.cad@b";
+  testing::ProfileBuilder builder = SmallProfile(10);
+  builder.header().outcome = {};
+  REQUIRE(builder.WriteTo(live));
+  REQUIRE(CopyProfile(live, first, {.label = "a"}).ok());
+  usleep(20000);
+  REQUIRE(CopyProfile(first, second, {.label = "b"}).ok());
+  auto before = ReadProfile(first), after = ReadProfile(second);
+  REQUIRE(before.ok());
+  REQUIRE(after.ok());
+  CHECK(after->label == "b");
+  CHECK(after->snapshot_begin_realtime_ns == before->snapshot_begin_realtime_ns);
+  CHECK(after->snapshot_end_realtime_ns == before->snapshot_end_realtime_ns);
+  CHECK(after->duration_ns == before->duration_ns);
+}
+
 TEST_CASE("A copy is as long as what is used, and its holes are not filled", "[profile_copy]") {
   Folder folder;
   std::string live = folder / "a.cad", copy = folder / "b.cad";

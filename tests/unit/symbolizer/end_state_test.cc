@@ -189,6 +189,23 @@ TEST_CASE("What a parent saw counts first", "[end_state]") {
   CHECK(DecideEnd(live.header, live.path).end == EndState::kExec);
 }
 
+TEST_CASE("Of a process that could not look at itself, the use of its file tells that it is running", "[end_state]") {
+  LiveProcess live;
+  live.header.process_start_ticks = live.header.pid_namespace = 0;  // it had no /proc
+  const FileUse idle = FileUseOf(live.path);
+  if (idle == FileUse::kUnknown) {
+    WARN("skipped: leases do not work here");
+    return;
+  }
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kLost);
+  const int descriptor = open(live.path.c_str(), O_RDWR);
+  void* written = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  close(descriptor);
+  REQUIRE(written != MAP_FAILED);
+  CHECK(DecideEnd(live.header, live.path).end == EndState::kRunning);
+  munmap(written, 4096);
+}
+
 TEST_CASE("In a snapshot the process was running, unless the snapshot knows better", "[end_state]") {
   ProfileBuilder builder;
   format::Header& header = builder.header();
