@@ -40,7 +40,8 @@ class Leak:
     through: tuple  # what else each leaking site shows: prefixes of a function, or lib:NAME
     each: tuple = None  # (least, most) bytes per object where only the library knows; None: the program counts to the byte
     module: str = None  # who has to be charged, if not the class's package
-    bookkeeping: int = 256 * KIB  # of the JVM, for the module's classes and threads
+    # Of the JVM, for the module's classes and threads, and chunks of arenas where a method of it is deoptimised.
+    bookkeeping: int = 512 * KIB
     jars: tuple = ()  # names under --jars
     package: str = None  # the Debian package that has them
     flags: tuple = ()  # of the JVM; {native} is the directory of the libraries

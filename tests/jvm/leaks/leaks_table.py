@@ -99,7 +99,7 @@ NETTY = [
 ]
 
 FFM = [
-    Leak("com.acme.genome.reads.ReadStore", "keep", (UNSAFE, "jdk.internal.foreign."), since=22),
+    Leak("com.acme.genome.reads.ReadStore", "keep", (UNSAFE, "jdk.internal.foreign."), bookkeeping=1 * MIB, since=22),
     Leak("org.shop.vectors.VectorIndex", "add", (), bookkeeping=2 * MIB, since=22),
     Leak("io.fleet.signals.SignalBuffer", "record", (), bookkeeping=2 * MIB, since=22),
     Leak("net.courier.sorting.Sorter", "compare", (UNSAFE, "qsort"), bookkeeping=2 * MIB, since=22),
