@@ -95,10 +95,6 @@ std::string Json(const Check& check) {
                       ",\n  \"warnings\": ", JsonArray(warnings, "  "), "\n}\n");
 }
 
-std::string MarkdownCell(const std::string& text) {
-  return absl::StrReplaceAll(SafeText(text), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "'"}});
-}
-
 std::string Markdown(const Check& check) {
   std::string out = absl::StrCat("**cadastre check**: ", Summary(check), "\n\n| | gate | team |\n|---|---|---|\n");
   for (const GateResult& result : check.results) {

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "report/csv_cell.h"
 #include "report/estimate.h"
 #include "report/format.h"
@@ -89,10 +88,6 @@ std::string Headline(const Growth& growth) {
 std::string MethodText(const Growth& growth) {
   const Growth::Moment& last = growth.moments.back();
   return absl::StrCat(last.method, last.interval_bytes > 1 ? ", " + FormatInterval(last.interval_bytes) : "");
-}
-
-std::string MarkdownCell(const std::string& text) {
-  return absl::StrReplaceAll(SafeText(text), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "'"}});
 }
 
 void AppendNumbers(const std::vector<double>& values, std::string* out) {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "report/csv_cell.h"
 #include "report/estimate.h"
 #include "report/format.h"
@@ -63,10 +62,6 @@ std::vector<ShownRow> ShownRows(const Ledger& ledger, size_t top) {
     if (more > 0) shown.push_back({rest, absl::StrCat(more, " more")});
   }
   return shown;
-}
-
-std::string Cell(const std::string& text) {
-  return absl::StrReplaceAll(SafeText(text), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "'"}});
 }
 
 std::string RowJson(const LedgerRow& row) {
@@ -198,19 +193,21 @@ std::string FormatLedgerCsv(const Ledger& ledger) {
 }
 
 std::string FormatLedgerMarkdown(const Ledger& ledger) {
-  std::string out = absl::StrCat("**", Cell(ledger.program), "** pid ", ledger.pid, ": ", Cell(ledger.summary),
-                                 "\n\n| row | owner | virtual | committed | resident | shared |\n"
-                                 "|---|---|--:|--:|--:|--:|\n");
+  std::string out =
+      absl::StrCat("**", MarkdownCell(ledger.program), "** pid ", ledger.pid, ": ", MarkdownCell(ledger.summary),
+                   "\n\n| row | owner | virtual | committed | resident | shared |\n"
+                   "|---|---|--:|--:|--:|--:|\n");
   for (const LedgerRow& row : ledger.rows) {
-    absl::StrAppend(&out, "| ", LedgerName(row.kind), " | ", Cell(row.owner), " | ", Shown(row, row.virtual_bytes),
-                    " | ", Shown(row, row.committed_bytes), " | ", Shown(row, row.resident_bytes, row.StandardError()),
-                    " | ", Signed(row.shared_bytes), " |\n");
+    absl::StrAppend(&out, "| ", LedgerName(row.kind), " | ", MarkdownCell(row.owner), " | ",
+                    Shown(row, row.virtual_bytes), " | ", Shown(row, row.committed_bytes), " | ",
+                    Shown(row, row.resident_bytes, row.StandardError()), " | ", Signed(row.shared_bytes), " |\n");
   }
-  if (std::string line = BelowZeroLine(ledger); !line.empty()) absl::StrAppend(&out, "\n", Cell(line), "\n");
-  for (const LedgerCheck& check : ledger.checks) absl::StrAppend(&out, "\n", Cell(check.text), "\n");
-  if (std::string line = AllocatorLine(ledger.allocator); !line.empty()) absl::StrAppend(&out, "\n", Cell(line), "\n");
-  for (const std::string& advice : ledger.advice) absl::StrAppend(&out, "\n> ", Cell(advice), "\n");
-  for (const std::string& warning : ledger.warnings) absl::StrAppend(&out, "\n> ", Cell(warning), "\n");
+  if (std::string line = BelowZeroLine(ledger); !line.empty()) absl::StrAppend(&out, "\n", MarkdownCell(line), "\n");
+  for (const LedgerCheck& check : ledger.checks) absl::StrAppend(&out, "\n", MarkdownCell(check.text), "\n");
+  if (std::string line = AllocatorLine(ledger.allocator); !line.empty())
+    absl::StrAppend(&out, "\n", MarkdownCell(line), "\n");
+  for (const std::string& advice : ledger.advice) absl::StrAppend(&out, "\n> ", MarkdownCell(advice), "\n");
+  for (const std::string& warning : ledger.warnings) absl::StrAppend(&out, "\n> ", MarkdownCell(warning), "\n");
   return out;
 }
 

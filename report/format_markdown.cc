@@ -1,15 +1,10 @@
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "report/format.h"
 #include "report/format_growth.h"
 #include "report/runtime_facts.h"
 
 namespace cadastre {
 namespace {
-
-std::string Cell(const std::string& text) {
-  return absl::StrReplaceAll(SafeText(text), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "'"}});
-}
 
 std::string Amount(const Tally& tally, Metric metric) {
   Estimate estimate = EstimateOf(tally, metric);
@@ -24,26 +19,26 @@ std::string FormatMarkdown(const Report& report, std::optional<size_t> top) {
   Metric metric = report.options.metric;
   size_t limit = top.value_or(SIZE_MAX);
   std::string out;
-  if (!report.trust.usable) absl::StrAppend(&out, "**", Cell(report.trust.reason), "**\n\n");
-  absl::StrAppend(&out, "**", Cell(ProgramName(*report.profile)), "** pid ", report.profile->pid, ", ",
+  if (!report.trust.usable) absl::StrAppend(&out, "**", MarkdownCell(report.trust.reason), "**\n\n");
+  absl::StrAppend(&out, "**", MarkdownCell(ProgramName(*report.profile)), "** pid ", report.profile->pid, ", ",
                   EndText(*report.profile), ", up ",
                   FormatDuration(static_cast<double>(report.profile->duration_ns) / 1e9), ": ",
                   Amount(report.totals, metric), " ", MetricName(metric), "\n\n");
-  if (report.rss.has_value()) absl::StrAppend(&out, Cell(report.rss->summary), "\n\n");
+  if (report.rss.has_value()) absl::StrAppend(&out, MarkdownCell(report.rss->summary), "\n\n");
   bool modules = by == GroupBy::kModule, sites = by == GroupBy::kSite;
   const bool grown = report.since.has_value() && (modules || by == GroupBy::kTeam);
   const bool judged = grown && report.since->snapshots > 2;
   absl::StrAppend(&out, "| ", sites ? "module" : GroupName(by), modules || sites ? " | team" : "", " | ",
                   MetricName(metric), " | share |", sites ? " stack |" : "",
-                  grown ? absl::StrCat(" since ", Cell(report.since->label), " |") : "", judged ? " verdict |" : "",
-                  "\n|---|", modules || sites ? "---|" : "", "--:|--:|", sites ? "---|" : "", grown ? "--:|" : "",
-                  judged ? "---|" : "", "\n");
+                  grown ? absl::StrCat(" since ", MarkdownCell(report.since->label), " |") : "",
+                  judged ? " verdict |" : "", "\n|---|", modules || sites ? "---|" : "", "--:|--:|",
+                  sites ? "---|" : "", grown ? "--:|" : "", judged ? "---|" : "", "\n");
   auto line = [&](const std::string& name, const std::string& team, const Tally& tally, const std::string& stack,
                   const std::optional<RowGrowth>& growth) {
-    absl::StrAppend(&out, "| ", Cell(name), modules || sites ? absl::StrCat(" | ", Cell(team)) : "", " | ",
-                    Amount(tally, metric), " | ",
+    absl::StrAppend(&out, "| ", MarkdownCell(name), modules || sites ? absl::StrCat(" | ", MarkdownCell(team)) : "",
+                    " | ", Amount(tally, metric), " | ",
                     FormatShare(report.SharePercent(tally), report.ShareErrorPercentOf(tally)), " |",
-                    sites ? absl::StrCat(" ", Cell(stack), " |") : "");
+                    sites ? absl::StrCat(" ", MarkdownCell(stack), " |") : "");
     if (grown)
       absl::StrAppend(&out, " ", growth.has_value() ? DeltaText(growth->delta_bytes, growth->delta_error) : "-", " |");
     if (judged) {
@@ -67,10 +62,11 @@ std::string FormatMarkdown(const Report& report, std::optional<size_t> top) {
     if (modules) line(kUnattributedModule, "", report.unattributed.tally, "", report.unattributed.growth);
   }
   if (!sites) {
-    for (const SharedRow& shared : report.shared) absl::StrAppend(&out, "\n", Cell(SharedLine(shared, metric)), "\n");
+    for (const SharedRow& shared : report.shared)
+      absl::StrAppend(&out, "\n", MarkdownCell(SharedLine(shared, metric)), "\n");
   }
   absl::StrAppend(&out, "\n", MethodLine(report), "; ± is one standard error; a triage aid, not an invoice\n");
-  for (const std::string& warning : report.warnings) absl::StrAppend(&out, "\n> ", Cell(warning), "\n");
+  for (const std::string& warning : report.warnings) absl::StrAppend(&out, "\n> ", MarkdownCell(warning), "\n");
   return out;
 }
 

@@ -24,7 +24,7 @@ std::string MethodOf(const Rollup& rollup) {
                       " · stacks: samples by first owned frame, ", Count(rollup.stacks), " stacks");
 }
 
-std::string Verdict(const Rollup& rollup, double limit_percent) {
+std::string VerdictText(const Rollup& rollup, double limit_percent) {
   double percent = rollup.UnattributedPercent();
   return absl::StrCat("unattributed: ", rollup.HasBytes() ? Share(percent) + " of the bytes, " : "",
                       Share(rollup.SamplesSharePercent(rollup.Unattributed())),
@@ -116,7 +116,7 @@ std::string FormatRollupText(const Rollup& rollup, double limit_percent) {
   std::string out = absl::StrCat(PrintText(ModuleTable(rollup)), "\n", PrintText(TeamTable(rollup)), "\n");
   for (const RollupContainer& container : rollup.containers)
     absl::StrAppend(&out, SafeText(ContainerLine(container)), "\n");
-  absl::StrAppend(&out, MethodOf(rollup), "\n", Verdict(rollup, limit_percent), "\n");
+  absl::StrAppend(&out, MethodOf(rollup), "\n", VerdictText(rollup, limit_percent), "\n");
   for (const std::string& warning : rollup.warnings) absl::StrAppend(&out, "warning: ", SafeText(warning), "\n");
   if (!rollup.suggestions.empty())
     out += "rules that would give the unattributed part an owner (fill in module and team):\n";
@@ -131,7 +131,7 @@ std::string FormatRollupMarkdown(const Rollup& rollup, double limit_percent) {
   std::string out = absl::StrCat(PrintMarkdown(ModuleTable(rollup)), "\n", PrintMarkdown(TeamTable(rollup)), "\n");
   for (const RollupContainer& container : rollup.containers)
     absl::StrAppend(&out, SafeText(ContainerLine(container)), "\n\n");
-  absl::StrAppend(&out, MethodOf(rollup), "; ", Verdict(rollup, limit_percent), "; a triage aid, not an invoice\n");
+  absl::StrAppend(&out, MethodOf(rollup), "; ", VerdictText(rollup, limit_percent), "; a triage aid, not an invoice\n");
   for (const std::string& warning : rollup.warnings) absl::StrAppend(&out, "\n> ", SafeText(warning), "\n");
   return out;
 }

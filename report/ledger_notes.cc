@@ -19,7 +19,6 @@
 namespace cadastre {
 namespace {
 
-constexpr uint64_t kArenaHeapBytes = 64 << 20;  // glibc's
 // Below these nobody would act.
 constexpr int64_t kNotableBytes = 32 << 20;
 constexpr int64_t kNotableStackBytes = 4 << 20;

@@ -12,8 +12,6 @@
 namespace cadastre {
 namespace {
 
-constexpr uint64_t kPage = 4096;
-constexpr uint64_t kArenaHeapBytes = 64 << 20;
 constexpr uint64_t kClassSpaceAlignment = 16 << 20;  // JDK 24 and later
 
 LedgerKind KindOf(HotSpotPart part) {

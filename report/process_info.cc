@@ -22,7 +22,7 @@
 namespace cadastre {
 namespace {
 
-struct Mapping {
+struct MapsLine {
   std::string range;  // "7f..-7f.."
   std::string path;
   uint64_t inode = 0;
@@ -30,8 +30,8 @@ struct Mapping {
   bool is_beginning = false;  // of the file
 };
 
-std::vector<Mapping> FileMappingsOf(pid_t pid) {
-  std::vector<Mapping> mappings;
+std::vector<MapsLine> FileMappingsOf(pid_t pid) {
+  std::vector<MapsLine> mappings;
   std::string maps = ReadWholeFile(absl::StrCat("/proc/", TaskWithMemory(pid), "/maps"));
   for (absl::string_view line : absl::StrSplit(maps, '\n', absl::SkipEmpty())) {
     // range perms offset device inode   path
@@ -39,7 +39,7 @@ std::vector<Mapping> FileMappingsOf(pid_t pid) {
     if (fields.size() < 6) continue;
     absl::string_view path = absl::StripLeadingAsciiWhitespace(fields[5]);
     if (!absl::StartsWith(path, "/")) continue;
-    Mapping mapping;
+    MapsLine mapping;
     mapping.deleted = absl::ConsumeSuffix(&path, " (deleted)");
     mapping.range = std::string(fields[0]);
     mapping.is_beginning = fields[2].find_first_not_of('0') == absl::string_view::npos;
@@ -91,7 +91,7 @@ pid_t TaskWithMemory(pid_t pid) {
 std::vector<MappedProfile> MappedProfilesOf(pid_t pid) {
   std::vector<MappedProfile> profiles;
   const pid_t task = TaskWithMemory(pid);
-  for (const Mapping& mapping : FileMappingsOf(pid)) {
+  for (const MapsLine& mapping : FileMappingsOf(pid)) {
     if (!absl::EndsWith(mapping.path, ".cad")) continue;
     bool known =
         std::any_of(profiles.begin(), profiles.end(), [&](const MappedProfile& p) { return p.path == mapping.path; });
@@ -114,20 +114,20 @@ std::vector<MappedProfile> MappedProfilesOf(pid_t pid) {
 
 std::vector<std::string> MappedFilesOf(pid_t pid) {
   std::set<std::string> paths;
-  for (const Mapping& mapping : FileMappingsOf(pid)) paths.insert(mapping.path);
+  for (const MapsLine& mapping : FileMappingsOf(pid)) paths.insert(mapping.path);
   return {paths.begin(), paths.end()};
 }
 
 int ImagesOf(pid_t pid, const char* name) {
   int count = 0;
-  for (const Mapping& mapping : FileMappingsOf(pid)) {
+  for (const MapsLine& mapping : FileMappingsOf(pid)) {
     count += mapping.is_beginning && absl::EndsWith(mapping.path, absl::StrCat("/", name));
   }
   return count;
 }
 
 bool MapsFileNamed(pid_t pid, const char* part) {
-  for (const Mapping& mapping : FileMappingsOf(pid)) {
+  for (const MapsLine& mapping : FileMappingsOf(pid)) {
     if (absl::StrContains(mapping.path, part)) return true;
   }
   return false;

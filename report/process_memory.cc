@@ -29,7 +29,6 @@
 namespace cadastre {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr size_t kMaxSmapsBytes = 1 << 30;
 // A shadow memory or an ambitious reservation: which of its pages are resident would take gigabytes to ask.
 constexpr uint64_t kMaxPagemapArea = 16ull << 30;

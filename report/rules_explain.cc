@@ -26,7 +26,7 @@ std::string RuleWords(const Rule& rule) {
   return absl::StrCat(rule.built_in ? "the built-in rule " : absl::StrCat(RulePlace(rule), " "), RulePrefixText(rule));
 }
 
-std::string Charge(const Rule& rule) {
+std::string ChargeWords(const Rule& rule) {
   return absl::StrCat(rule.module, rule.team.empty() ? "" : absl::StrCat(" (", rule.team, ")"));
 }
 
@@ -70,8 +70,8 @@ std::string LibraryHints(const std::vector<Rule>& rules, const std::string& text
     }
   }
   if (best == nullptr) return "";
-  return absl::StrCat("  in ", library, " it would be ", Charge(*best), " by ", RuleWords(*best), ": ask for '", text,
-                      " (", library, ")'\n");
+  return absl::StrCat("  in ", library, " it would be ", ChargeWords(*best), " by ", RuleWords(*best), ": ask for '",
+                      text, " (", library, ")'\n");
 }
 
 // At semicolons that are not of a signature: "com/acme/X.run(Ljava/lang/String;)V".
@@ -95,7 +95,8 @@ std::string ExplainFrame(const OwnerRules& rules, const std::string& text) {
   FrameOwner owner(rules);
   const Rule* winner = Find(owner, text);
   if (winner == nullptr) return absl::StrCat(text, ": no rule matches\n", LibraryHints(rules.rules, text));
-  std::string out = absl::StrCat(text, ": ", Charge(*winner), " by ", RuleWords(*winner), WalkWords(*winner), "\n");
+  std::string out =
+      absl::StrCat(text, ": ", ChargeWords(*winner), " by ", RuleWords(*winner), WalkWords(*winner), "\n");
   // A rule matches the frame if it would win alone.
   std::vector<const Rule*> others;
   bool is_winner_seen = false;
@@ -110,7 +111,7 @@ std::string ExplainFrame(const OwnerRules& rules, const std::string& text) {
   std::stable_sort(others.begin(), others.end(),
                    [](const Rule* a, const Rule* b) { return a->prefix.size() > b->prefix.size(); });
   for (const Rule* rule : others) {
-    absl::StrAppend(&out, "  not ", Charge(*rule), " by ", RuleWords(*rule), ": ", Reason(*winner, *rule), "\n");
+    absl::StrAppend(&out, "  not ", ChargeWords(*rule), " by ", RuleWords(*rule), ": ", Reason(*winner, *rule), "\n");
   }
   return out;
 }
@@ -127,15 +128,15 @@ std::string ExplainStack(const OwnerRules& rules, const std::vector<std::string>
     if (rule == nullptr) {
       out += "no rule matches\n";
     } else {
-      absl::StrAppend(&out, Charge(*rule), " by ", RuleWords(*rule), owned ? ", behind the owner" : WalkWords(*rule),
-                      "\n");
+      absl::StrAppend(&out, ChargeWords(*rule), " by ", RuleWords(*rule),
+                      owned ? ", behind the owner" : WalkWords(*rule), "\n");
     }
     owned |= charged;
   }
   WalkOutcome outcome = walk.End(/*cut=*/false);
   switch (outcome.kind) {
     case ChargeKind::kOwned:
-      absl::StrAppend(&out, "charged to ", Charge(*outcome.rule), " by ", RuleWords(*outcome.rule));
+      absl::StrAppend(&out, "charged to ", ChargeWords(*outcome.rule), " by ", RuleWords(*outcome.rule));
       break;
     case ChargeKind::kPlatform:
       absl::StrAppend(&out, "charged to ", std::string(outcome.module),

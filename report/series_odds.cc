@@ -11,7 +11,7 @@
 namespace cadastre {
 namespace {
 
-constexpr double kGoesOnShare = 0.3, kEndedShare = 0.1;
+constexpr double kGoesOnShare = 0.3, kStoppedShare = 0.1;
 constexpr double kHardlyCurved = 0.8;
 // Back from a start that took more than is needed is an end too, up to this share of the mean rate.
 constexpr double kBackShare = -0.3;
@@ -118,11 +118,11 @@ class Odds {
       };
       if (parts.size() == 1) {
         (parts[0]->lasting_rate >= kGoesOnShare ? weight.goes_on
-         : parts[0]->end_rate <= kEndedShare    ? weight.ended
+         : parts[0]->end_rate <= kStoppedShare  ? weight.ended
                                                 : weight.between) = 1;
       } else {
         const double to_goes_on = less(&Part::lasting_rate, kGoesOnShare);
-        const double to_ended = std::min(less(&Part::end_rate, kEndedShare), to_goes_on);
+        const double to_ended = std::min(less(&Part::end_rate, kStoppedShare), to_goes_on);
         const double back = std::min(less(&Part::end_rate, kBackShare), to_ended);
         weight.goes_on = 1 - to_goes_on;
         weight.ended = to_ended - back;

@@ -17,7 +17,6 @@
 namespace cadastre {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr size_t kBins = 127, kFastBins = 10;
 constexpr uint64_t kChunkAlignment = 16, kChunkHeader = 16, kSmallestChunk = 32, kSizeMask = ~7ull;
 constexpr size_t kMaxArenas = 4096;

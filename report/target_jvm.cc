@@ -15,7 +15,6 @@ namespace cadastre {
 namespace {
 
 constexpr uint64_t kMaxEntries = 16384;
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kRootChunk = 4 << 20;  // metaspace is handed out from chunks so aligned (JDK 17; since 21 of 16 MiB)
 // Enough to meet each area with metadata, and at most a tenth of a second.
 constexpr uint64_t kMaxLoaders = 10000, kMaxClassesOfLoader = 4000, kMaxClasses = 20000;

@@ -14,9 +14,8 @@
 namespace cadastre {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMaxProgramHeaders = 64, kMaxDynamic = 512, kMaxChain = 4096;
-constexpr size_t kMaxName = 256;
+constexpr size_t kMaxSymbol = 256;
 
 // GNU hash of a symbol's name (https://flapenguin.me/elf-dt-gnu-hash describes the table).
 uint32_t GnuHash(const char* name) {
@@ -60,7 +59,7 @@ uint64_t LoadedLibrary::Find(const char* name) const {
     if ((chain | 1) == (hash | 1)) {
       std::optional<Elf64_Sym> entry = memory_.Get<Elf64_Sym>(tables.symbols + symbol * sizeof(Elf64_Sym));
       if (entry.has_value() && entry->st_shndx != SHN_UNDEF &&
-          memory_.Text(tables.strings + entry->st_name, kMaxName) == name)
+          memory_.Text(tables.strings + entry->st_name, kMaxSymbol) == name)
         return bias_ + entry->st_value;
     }
     if ((chain & 1) != 0) break;

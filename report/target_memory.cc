@@ -9,10 +9,6 @@
 namespace cadastre {
 namespace {
 
-constexpr uint64_t kPage = 4096;
-// malloc/arena.c: HEAP_MAX_SIZE = 2 * DEFAULT_MMAP_THRESHOLD_MAX on 64-bit machines.
-constexpr uint64_t kArenaHeapBytes = 64 << 20;
-
 // The head of struct _heap_info; the fields are the same from glibc 2.10 on.
 struct ArenaHeap {
   uint64_t arena;  // of the first heap it lies behind this header
@@ -23,7 +19,7 @@ struct ArenaHeap {
 
 constexpr uint64_t kPagesPassed = 1024;  // that are no block's first page
 
-bool IsAnonymous(const MemoryArea& area) { return area.name.empty() && area.inode == 0 && !area.shared; }
+bool IsPlainAnonymous(const MemoryArea& area) { return area.name.empty() && area.inode == 0 && !area.shared; }
 
 bool IsArenaHeap(const ArenaHeap& heap, uint64_t address) {
   const uint64_t base_of_first = heap.arena & ~(kArenaHeapBytes - 1);
@@ -86,7 +82,7 @@ std::string TargetMemory::Text(uint64_t address, size_t limit) const {
 std::vector<KnownRange> FindAllocatorHeaps(const TargetMemory& memory, const std::vector<MemoryArea>& areas) {
   std::vector<KnownRange> found;
   for (const MemoryArea& area : areas) {
-    if (!IsAnonymous(area) || !area.readable || !area.writable || area.executable || area.rss_bytes == 0) continue;
+    if (!IsPlainAnonymous(area) || !area.readable || !area.writable || area.executable || area.rss_bytes == 0) continue;
     const uint64_t first = (area.start + kArenaHeapBytes - 1) & ~(kArenaHeapBytes - 1);
     for (uint64_t at = first; at < area.end; at += kArenaHeapBytes) {
       std::optional<ArenaHeap> heap = memory.Get<ArenaHeap>(at);

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "symbolizer/utf8.h"
 
 namespace cadastre {
@@ -181,6 +182,10 @@ std::string TextTable::Print(size_t width, const TextStyle& style) const {
   std::string out = style.Bold(line_of([&](size_t i) { return columns_[i].heading; })) + "\n";
   for (const std::vector<std::string>& row : rows_) out += line_of([&](size_t i) { return row[i]; }) + "\n";
   return out;
+}
+
+std::string MarkdownCell(absl::string_view text) {
+  return absl::StrReplaceAll(SafeText(text), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "'"}});
 }
 
 }  // namespace cadastre

@@ -55,6 +55,9 @@ size_t DisplayWidth(absl::string_view text);  // columns
 // Control characters, marks that reorder text, and broken UTF-8 become "?".
 std::string SafeText(absl::string_view text);
 
+// The same as one cell of a Markdown table.
+std::string MarkdownCell(absl::string_view text);
+
 // Cut to `width` columns with "…" at the end, or in the middle (for names whose end tells them apart).
 std::string CutEnd(absl::string_view text, size_t width);
 std::string CutMiddle(absl::string_view text, size_t width);

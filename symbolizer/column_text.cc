@@ -23,7 +23,7 @@ void PutColumn(const std::vector<uint64_t>& values, ColumnText* columns) {
   columns->EndColumn();
 }
 
-std::vector<uint64_t> Column(uint64_t count, PackedReader* in) {
+std::vector<uint64_t> ReadColumn(uint64_t count, PackedReader* in) {
   std::vector<uint64_t> values(count);
   for (uint64_t& value : values) value = in->Varint();
   return values;
@@ -40,7 +40,7 @@ void PutSet(const std::vector<uint64_t>& values, ColumnText* columns) {
 }
 
 std::vector<uint64_t> Set(PackedReader* in) {
-  std::vector<uint64_t> values = Column(in->Count(1), in);
+  std::vector<uint64_t> values = ReadColumn(in->Count(1), in);
   for (size_t i = 1; i < values.size(); i++) values[i] += values[i - 1];
   return values;
 }

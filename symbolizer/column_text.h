@@ -7,7 +7,7 @@
 //   ColumnText columns;
 //   PutColumn(sizes, &columns);
 //   PackedReader in(columns.text);
-//   std::vector<uint64_t> again = Column(sizes.size(), &in);
+//   std::vector<uint64_t> again = ReadColumn(sizes.size(), &in);
 #ifndef CADASTRE_SYMBOLIZER_COLUMN_TEXT_H_
 #define CADASTRE_SYMBOLIZER_COLUMN_TEXT_H_
 
@@ -29,7 +29,7 @@ struct ColumnText {
 };
 
 void PutColumn(const std::vector<uint64_t>& values, ColumnText* columns);
-std::vector<uint64_t> Column(uint64_t count, PackedReader* in);
+std::vector<uint64_t> ReadColumn(uint64_t count, PackedReader* in);
 
 // A set of numbers: how many there are and each as the difference from the one before. `values` ascend.
 void PutSet(const std::vector<uint64_t>& values, ColumnText* columns);

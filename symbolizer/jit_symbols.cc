@@ -13,7 +13,7 @@
 namespace cadastre {
 namespace {
 
-constexpr uint64_t kMaxFileBytes = 256 << 20;
+constexpr uint64_t kMaxMapBytes = 256 << 20;
 
 // The whole file, or nothing.
 std::string ReadTrusted(const std::string& path, uint64_t start_realtime_ns, uid_t owner) {
@@ -22,7 +22,7 @@ std::string ReadTrusted(const std::string& path, uint64_t start_realtime_ns, uid
   struct stat facts {};
   std::string text;
   bool trusted = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == owner &&
-                 static_cast<uint64_t>(facts.st_size) <= kMaxFileBytes &&
+                 static_cast<uint64_t>(facts.st_size) <= kMaxMapBytes &&
                  static_cast<uint64_t>(facts.st_mtim.tv_sec) + 1 >= start_realtime_ns / 1000000000;
   if (trusted) {
     text.resize(static_cast<size_t>(facts.st_size));

@@ -18,7 +18,7 @@
 namespace cadastre {
 namespace {
 
-constexpr uint64_t kMaxFileBytes =
+constexpr uint64_t kMaxRulesBytes =
     256 << 20;  // a million rules of 256 bytes: more is a mistake, or a pipe that never ends
 
 enum Column { kPrefix, kModule, kTeam, kKind, kColumns };
@@ -206,8 +206,8 @@ class RulesLoader {
       if (got < 0) status = FileError(included_by, path, "cannot read", errno);  // a directory comes here: EISDIR
       if (got <= 0) break;
       total_bytes_ += got;
-      if (total_bytes_ > kMaxFileBytes) {
-        status = absl::InvalidArgumentError(absl::StrCat(path, ": larger than ", kMaxFileBytes, " bytes"));
+      if (total_bytes_ > kMaxRulesBytes) {
+        status = absl::InvalidArgumentError(absl::StrCat(path, ": larger than ", kMaxRulesBytes, " bytes"));
       } else {
         status = reader.Feed(std::string_view(chunk.data(), got));
       }

@@ -6,7 +6,7 @@ namespace cadastre {
 namespace {
 
 // A small text can name one long string a million times: what it unfolds to is bounded too.
-constexpr uint64_t kMaxUnfoldedBytes = 4 * kMaxFramesBytes;
+constexpr uint64_t kMaxUnfoldedFrameBytes = 4 * kMaxFramesBytes;
 
 uint32_t FlagsOf(const Frame& frame) {
   uint32_t flags = 0;
@@ -41,7 +41,7 @@ FrameReader::FrameReader(PackedReader* cursor) : cursor_(cursor), strings_(curso
 
 std::string FrameReader::String() {
   uint64_t number = cursor_->Varint();
-  if (number < strings_.size() && (unfolded_bytes_ += strings_[number].size()) <= kMaxUnfoldedBytes)
+  if (number < strings_.size() && (unfolded_bytes_ += strings_[number].size()) <= kMaxUnfoldedFrameBytes)
     return strings_[number];
   cursor_->Fail();
   return "";
@@ -50,7 +50,7 @@ std::string FrameReader::String() {
 std::vector<Frame> FrameReader::Frames() {
   uint64_t levels = cursor_->Count(6);
   unfolded_bytes_ += levels * sizeof(Frame);
-  std::vector<Frame> frames(unfolded_bytes_ <= kMaxUnfoldedBytes ? levels : cursor_->Fail());
+  std::vector<Frame> frames(unfolded_bytes_ <= kMaxUnfoldedFrameBytes ? levels : cursor_->Fail());
   for (Frame& frame : frames) {
     frame.function = String();
     frame.library = String();

@@ -12,6 +12,10 @@
 
 namespace cadastre {
 
+inline constexpr uint64_t kPage = 4096;
+// glibc's malloc/arena.c: HEAP_MAX_SIZE = 2 * DEFAULT_MMAP_THRESHOLD_MAX on 64-bit machines.
+inline constexpr uint64_t kArenaHeapBytes = 64 << 20;
+
 struct MemoryRange {
   uint64_t start = 0, end = 0;
 };

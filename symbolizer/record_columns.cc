@@ -232,7 +232,7 @@ void EncodeField(const Field& field, const std::vector<const char*>& records, Co
 bool DecodeField(const Field& field, const std::vector<char*>& records, PackedReader* in) {
   std::vector<uint64_t> distinct, rests;
   if (field.numbered) distinct = Set(in);
-  if (field.unit != Unit::kOne) rests = Column(records.size(), in);
+  if (field.unit != Unit::kOne) rests = ReadColumn(records.size(), in);
   const char* previous = nullptr;
   for (size_t i = 0; i < records.size(); i++) {
     uint64_t value = in->Varint();

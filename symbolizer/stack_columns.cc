@@ -40,7 +40,8 @@ bool DecodeStacks(const std::string& text, uint64_t* words, uint64_t count) {
   PackedReader in(text);
   const std::vector<uint64_t> distinct = Set(&in);
   const uint64_t stacks = in.Count(3);
-  const std::vector<uint64_t> gaps = Column(stacks, &in), left = Column(stacks, &in), entered = Column(stacks, &in);
+  const std::vector<uint64_t> gaps = ReadColumn(stacks, &in), left = ReadColumn(stacks, &in),
+                              entered = ReadColumn(stacks, &in);
   const uint64_t* before = nullptr;
   uint64_t before_count = 0, end = 0;
   for (uint64_t i = 0; i < stacks; i++) {

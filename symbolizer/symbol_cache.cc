@@ -25,7 +25,7 @@ namespace {
 
 constexpr absl::string_view kEnding = ".names";
 constexpr absl::string_view kHalfWritten = ".tmp";
-constexpr uint64_t kMaxFileBytes = 64 << 20;
+constexpr uint64_t kMaxCacheFileBytes = 64 << 20;
 constexpr time_t kHourSeconds = 3600, kDaySeconds = 24 * kHourSeconds;
 constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
 
@@ -163,7 +163,7 @@ std::optional<CachedNames> SymbolCache::Load(const std::string& build_id, const 
   const Descriptor file(openat(descriptor_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || !IsOurs(status) ||
-      status.st_size > static_cast<off_t>(kMaxFileBytes)) {
+      status.st_size > static_cast<off_t>(kMaxCacheFileBytes)) {
     return std::nullopt;
   }
   const std::string bytes = ReadAll(file.number(), static_cast<uint64_t>(status.st_size));
@@ -181,7 +181,7 @@ void SymbolCache::Store(CachedNames found) {
     found.names = Merge(std::move(known->names), std::move(found.names));
   if (found.names.size() > kMaxCachedNames) return;
   const std::string bytes = WriteCachedNames(found);
-  if (bytes.size() <= kMaxFileBytes) Write(name, bytes);
+  if (bytes.size() <= kMaxCacheFileBytes) Write(name, bytes);
 }
 
 void SymbolCache::Write(const std::string& name, const std::string& bytes) {

@@ -1,5 +1,4 @@
 -- A database in memory: inserts, an index, joins and sorts.
-.mode list
 CREATE TABLE orders(id INTEGER PRIMARY KEY, customer INTEGER, name TEXT, price REAL);
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
 INSERT INTO orders SELECT i, i % 977, 'order ' || (i * 7919 % 200003), i * 0.25 FROM n;

@@ -11,7 +11,7 @@
 
 namespace cadastre {
 
-inline constexpr uint64_t kPage = 4096, kMiB64 = 1 << 20;
+inline constexpr uint64_t kMiB64 = 1 << 20;
 
 inline MemoryArea Area(uint64_t start, uint64_t end, const char* name, uint64_t rss_bytes) {
   MemoryArea area;
