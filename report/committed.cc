@@ -8,7 +8,7 @@
 namespace cadastre {
 namespace {
 
-Commitment Judge(bool accessible, bool noreserve, bool shared) {
+Commitment JudgeArea(bool accessible, bool noreserve, bool shared) {
   if (!accessible) return Commitment::kNothing;
   return noreserve && !shared ? Commitment::kTouched : Commitment::kAll;
 }
@@ -25,12 +25,12 @@ uint64_t TouchedBytes(const Mapping& mapping, const ProcessMemory& memory) {
 }  // namespace
 
 Commitment CommitmentOf(const MemoryArea& area) {
-  return Judge(area.readable || area.writable || area.executable, area.noreserve, area.shared);
+  return JudgeArea(area.readable || area.writable || area.executable, area.noreserve, area.shared);
 }
 
 Commitment CommitmentOf(const Mapping& mapping) {
-  return Judge((mapping.flags & format::kMappingProtection) != 0, (mapping.flags & format::kMappingNoReserve) != 0,
-               (mapping.flags & format::kMappingShared) != 0);
+  return JudgeArea((mapping.flags & format::kMappingProtection) != 0, (mapping.flags & format::kMappingNoReserve) != 0,
+                   (mapping.flags & format::kMappingShared) != 0);
 }
 
 uint64_t CommittedBytes(const Mapping& mapping, const ProcessMemory* memory) {

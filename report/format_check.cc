@@ -29,7 +29,7 @@ std::string SiteText(const GateSite& site) {
   return absl::StrCat(text, ": ", CutMiddle(SafeText(site.stack), kStackWidth));
 }
 
-std::string Owner(const GateResult& result) {
+std::string OwnerText(const GateResult& result) {
   if (result.team.empty()) return "";
   return absl::StrCat(result.team, result.contact.empty() ? "" : absl::StrCat(" (", result.contact, ")"));
 }
@@ -54,7 +54,7 @@ std::string Text(const Check& check) {
   for (const GateResult& result : check.results) {
     absl::StrAppend(&out, GateOutcomeName(result.outcome), " ", profiles, ": ", SafeText(result.text));
     if (result.outcome != GateOutcome::kPass && !result.team.empty())
-      absl::StrAppend(&out, " · ", SafeText(Owner(result)));
+      absl::StrAppend(&out, " · ", SafeText(OwnerText(result)));
     if (result.outcome != GateOutcome::kPass && !result.file.empty() && result.gate == "budget")
       absl::StrAppend(&out, " · ", SafeText(result.file), ":", result.line);
     out += "\n";
@@ -106,7 +106,7 @@ std::string Markdown(const Check& check) {
       for (const GateSite& site : result.sites) absl::StrAppend(&out, "<br>", MarkdownCell(SiteText(site)));
       for (const std::string& hint : result.hints) absl::StrAppend(&out, "<br>", MarkdownCell(hint));
     }
-    absl::StrAppend(&out, " | ", MarkdownCell(Owner(result)), " |\n");
+    absl::StrAppend(&out, " | ", MarkdownCell(OwnerText(result)), " |\n");
   }
   absl::StrAppend(&out, "\n", MarkdownCell(check.method), "\n");
   for (const std::string& warning : check.warnings) absl::StrAppend(&out, "\n> ", MarkdownCell(warning), "\n");
@@ -190,7 +190,7 @@ std::string Github(const Check& check) {
     if (!result.file.empty())
       where =
           absl::StrCat("file=", GithubProperty(RepositoryPath(result.file)), ",line=", std::max(1, result.line), ",");
-    const std::string owner = Owner(result);
+    const std::string owner = OwnerText(result);
     absl::StrAppend(&out, result.outcome == GateOutcome::kFail ? "::error " : "::warning ", where,
                     "title=", GithubProperty(absl::StrCat("cadastre: ", result.name, owner.empty() ? "" : ", ", owner)),
                     "::", GithubData(message), "\n");

@@ -18,7 +18,7 @@ const std::vector<GrowthRow>& RowsOf(const Growth& growth, GrowthBy by) {
   return by == GrowthBy::kTeam ? growth.teams : by == GrowthBy::kSite ? growth.sites : growth.modules;
 }
 
-std::string NameOf(const GrowthRow& row) { return row.name.empty() ? "(no team)" : row.name; }
+std::string GrowthRowName(const GrowthRow& row) { return row.name.empty() ? "(no team)" : row.name; }
 
 // The verdict with all that belongs to it.
 std::string ReasonOf(const GrowthRow& row) {
@@ -33,8 +33,8 @@ std::string SignedNumber(double value) { return absl::StrCat(static_cast<int64_t
 enum class Which { kAll, kChanged };
 
 // By how much: what a reader looks at first comes first. `left`: how many more there are.
-std::vector<const GrowthRow*> Shown(const std::vector<GrowthRow>& rows, size_t top, size_t* left,
-                                    Which which = Which::kAll) {
+std::vector<const GrowthRow*> ShownRows(const std::vector<GrowthRow>& rows, size_t top, size_t* left,
+                                        Which which = Which::kAll) {
   std::vector<const GrowthRow*> shown;
   for (const GrowthRow& row : rows) {
     const bool nothing = std::all_of(row.bytes.begin(), row.bytes.end(), [](double bytes) { return bytes == 0; });
@@ -182,11 +182,11 @@ std::string FormatGrowthText(const Growth& growth, GrowthBy by, size_t top, cons
                                  {by == GrowthBy::kSite ? "STACK" : "", Align::kLeft, true}};
   TextTable table(columns);
   size_t left = 0;
-  const std::vector<const GrowthRow*> shown = Shown(rows, top, &left);
+  const std::vector<const GrowthRow*> shown = ShownRows(rows, top, &left);
   for (const GrowthRow* row : shown) {
     const std::string mark = MarkOf(growth, *row);
     const std::string stack = absl::StrCat(mark.empty() ? "" : absl::StrCat("[", mark, "] "), row->stack.Text());
-    table.AddRow({by == GrowthBy::kSite ? row->module : NameOf(*row),
+    table.AddRow({by == GrowthBy::kSite ? row->module : GrowthRowName(*row),
                   by == GrowthBy::kTeam ? ""
                   : row->team.empty()   ? "-"
                                         : row->team,
@@ -201,15 +201,15 @@ std::string FormatGrowthText(const Growth& growth, GrowthBy by, size_t top, cons
   size_t reasons = 0;
   for (const GrowthRow* row : shown) {
     if (row->verdict.kind == GrowthKind::kNone || reasons++ >= kShownReasons) continue;
-    absl::StrAppend(
-        &out,
-        CutEnd(SafeText(absl::StrCat("  ", by == GrowthBy::kSite ? row->module : NameOf(*row), ": ", ReasonOf(*row))),
-               kTextWidth),
-        "\n");
+    absl::StrAppend(&out,
+                    CutEnd(SafeText(absl::StrCat("  ", by == GrowthBy::kSite ? row->module : GrowthRowName(*row), ": ",
+                                                 ReasonOf(*row))),
+                           kTextWidth),
+                    "\n");
   }
   if (by != GrowthBy::kSite) {
     size_t sites_left = 0;
-    for (const GrowthRow* row : Shown(growth.sites, kShownSites, &sites_left, Which::kChanged)) {
+    for (const GrowthRow* row : ShownRows(growth.sites, kShownSites, &sites_left, Which::kChanged)) {
       const std::string mark = MarkOf(growth, *row);
       const std::string head = absl::StrCat(DeltaText(row->delta_bytes(), row->delta_error), " ", row->module,
                                             mark.empty() ? "" : absl::StrCat(" [", mark, "]"), ": ");
@@ -235,7 +235,7 @@ void WriteGrowthJson(const Growth& growth, std::optional<size_t> top, TextSink s
     return [&growth, by](const GrowthRow& row, std::string* out) { AppendRowJson(growth, row, by, out); };
   };
   size_t left = 0;
-  const std::vector<const GrowthRow*> sites = Shown(growth.sites, top.value_or(SIZE_MAX), &left);
+  const std::vector<const GrowthRow*> sites = ShownRows(growth.sites, top.value_or(SIZE_MAX), &left);
 
   JsonStream out(sink);
   out.Member("schema", "\"cadastre.diff/1\"");
@@ -255,7 +255,7 @@ void WriteGrowthCsv(const Growth& growth, GrowthBy by, std::optional<size_t> top
                   "rate_bytes_per_hour,reason",
                   by == GrowthBy::kSite ? ",change,identity,stack" : "", "\n");
   size_t left = 0;
-  for (const GrowthRow* row : Shown(RowsOf(growth, by), top.value_or(SIZE_MAX), &left)) {
+  for (const GrowthRow* row : ShownRows(RowsOf(growth, by), top.value_or(SIZE_MAX), &left)) {
     const Verdict& verdict = row->verdict;
     absl::StrAppend(&out,
                     by == GrowthBy::kTeam ? CsvCell(row->name)
@@ -288,8 +288,8 @@ std::string FormatGrowthMarkdown(const Growth& growth, GrowthBy by, size_t top) 
                   by == GrowthBy::kTeam ? "|---|" : "|---|---|", "--:|--:|--:|", verdicts ? "---|" : "",
                   by == GrowthBy::kSite ? "---|" : "", "\n");
   size_t left = 0;
-  for (const GrowthRow* row : Shown(RowsOf(growth, by), top, &left)) {
-    absl::StrAppend(&out, "| ", MarkdownCell(by == GrowthBy::kSite ? row->module : NameOf(*row)), " |",
+  for (const GrowthRow* row : ShownRows(RowsOf(growth, by), top, &left)) {
+    absl::StrAppend(&out, "| ", MarkdownCell(by == GrowthBy::kSite ? row->module : GrowthRowName(*row)), " |",
                     by == GrowthBy::kTeam ? "" : absl::StrCat(" ", MarkdownCell(row->team), " |"), " ",
                     FormatBytes(row->bytes.front(), row->errors.front()), " | ",
                     FormatBytes(row->bytes.back(), row->errors.back()), " | ",

@@ -17,7 +17,7 @@ std::string Signed(int64_t bytes, double error = 0) {
 }
 
 // Of an estimate what is below zero is nothing, within its error (BelowZeroLine says so).
-std::string Shown(const LedgerRow& row, int64_t bytes, double error = 0) {
+std::string ShownBytes(const LedgerRow& row, int64_t bytes, double error = 0) {
   return Signed(row.estimate ? std::max<int64_t>(bytes, 0) : bytes, error);
 }
 
@@ -116,8 +116,8 @@ std::string FormatLedgerText(const Ledger& ledger, const TextStyle& style, size_
                    {"SHARED", Align::kRight}});
   for (const ShownRow& shown : ShownRows(ledger, top)) {
     const LedgerRow& row = shown.row;
-    table.AddRow({LedgerName(row.kind), SafeText(shown.owner), Shown(row, row.virtual_bytes),
-                  Shown(row, row.committed_bytes), Shown(row, row.resident_bytes, row.StandardError()),
+    table.AddRow({LedgerName(row.kind), SafeText(shown.owner), ShownBytes(row, row.virtual_bytes),
+                  ShownBytes(row, row.committed_bytes), ShownBytes(row, row.resident_bytes, row.StandardError()),
                   row.shared_bytes == 0 ? "" : Signed(row.shared_bytes)});
   }
   table.AddRow({"sum", "", "", "", FormatBytes(static_cast<double>(ledger.rss_bytes)), ""});
@@ -199,8 +199,8 @@ std::string FormatLedgerMarkdown(const Ledger& ledger) {
                    "|---|---|--:|--:|--:|--:|\n");
   for (const LedgerRow& row : ledger.rows) {
     absl::StrAppend(&out, "| ", LedgerName(row.kind), " | ", MarkdownCell(row.owner), " | ",
-                    Shown(row, row.virtual_bytes), " | ", Shown(row, row.committed_bytes), " | ",
-                    Shown(row, row.resident_bytes, row.StandardError()), " | ", Signed(row.shared_bytes), " |\n");
+                    ShownBytes(row, row.virtual_bytes), " | ", ShownBytes(row, row.committed_bytes), " | ",
+                    ShownBytes(row, row.resident_bytes, row.StandardError()), " | ", Signed(row.shared_bytes), " |\n");
   }
   if (std::string line = BelowZeroLine(ledger); !line.empty()) absl::StrAppend(&out, "\n", MarkdownCell(line), "\n");
   for (const LedgerCheck& check : ledger.checks) absl::StrAppend(&out, "\n", MarkdownCell(check.text), "\n");

@@ -6,7 +6,7 @@
 namespace cadastre {
 namespace {
 
-std::string Amount(const Tally& tally, Metric metric) {
+std::string TallyText(const Tally& tally, Metric metric) {
   Estimate estimate = EstimateOf(tally, metric);
   double error = estimate.StandardError();
   return metric == Metric::kCount ? FormatCount(estimate.value, error) : FormatBytes(estimate.value, error);
@@ -23,7 +23,7 @@ std::string FormatMarkdown(const Report& report, std::optional<size_t> top) {
   absl::StrAppend(&out, "**", MarkdownCell(ProgramName(*report.profile)), "** pid ", report.profile->pid, ", ",
                   EndText(*report.profile), ", up ",
                   FormatDuration(static_cast<double>(report.profile->duration_ns) / 1e9), ": ",
-                  Amount(report.totals, metric), " ", MetricName(metric), "\n\n");
+                  TallyText(report.totals, metric), " ", MetricName(metric), "\n\n");
   if (report.rss.has_value()) absl::StrAppend(&out, MarkdownCell(report.rss->summary), "\n\n");
   bool modules = by == GroupBy::kModule, sites = by == GroupBy::kSite;
   const bool grown = report.since.has_value() && (modules || by == GroupBy::kTeam);
@@ -36,7 +36,7 @@ std::string FormatMarkdown(const Report& report, std::optional<size_t> top) {
   auto line = [&](const std::string& name, const std::string& team, const Tally& tally, const std::string& stack,
                   const std::optional<RowGrowth>& growth) {
     absl::StrAppend(&out, "| ", MarkdownCell(name), modules || sites ? absl::StrCat(" | ", MarkdownCell(team)) : "",
-                    " | ", Amount(tally, metric), " | ",
+                    " | ", TallyText(tally, metric), " | ",
                     FormatShare(report.SharePercent(tally), report.ShareErrorPercentOf(tally)), " |",
                     sites ? absl::StrCat(" ", MarkdownCell(stack), " |") : "");
     if (grown)

@@ -10,7 +10,7 @@
 namespace cadastre {
 namespace {
 
-std::string Bytes(uint64_t bytes) { return FormatBytes(static_cast<double>(bytes)); }
+std::string BytesText(uint64_t bytes) { return FormatBytes(static_cast<double>(bytes)); }
 std::string Count(uint64_t count) { return FormatCount(static_cast<double>(count)); }
 std::string Share(double percent) { return absl::StrFormat("%.1f %%", percent); }
 
@@ -18,7 +18,7 @@ const char* MeasureName(const Rollup& rollup) {
   return rollup.measure == HeapMeasure::kRetained ? "retained" : "shallow";
 }
 
-std::string MethodOf(const Rollup& rollup) {
+std::string RollupMethod(const Rollup& rollup) {
   return absl::StrCat("heap: ", MeasureName(rollup), " bytes by class, ", Count(rollup.classes), " classes",
                       rollup.containers.empty() ? "" : "; what lies in containers by who created it",
                       " · stacks: samples by first owned frame, ", Count(rollup.stacks), " stacks");
@@ -35,11 +35,11 @@ std::string VerdictText(const Rollup& rollup, double limit_percent) {
 std::string ContainerLine(const RollupContainer& container) {
   std::string creators;
   for (const RollupRow& row : container.creators) {
-    absl::StrAppend(&creators, creators.empty() ? "" : ", ", row.name, " ", Bytes(row.bytes), " (",
+    absl::StrAppend(&creators, creators.empty() ? "" : ", ", row.name, " ", BytesText(row.bytes), " (",
                     Share(100.0 * static_cast<double>(row.samples) / static_cast<double>(container.samples)), ")");
   }
   std::string line =
-      absl::StrCat(container.pool ? "pooled in " : "in ", container.holder, ": ", Bytes(container.held_bytes));
+      absl::StrCat(container.pool ? "pooled in " : "in ", container.holder, ": ", BytesText(container.held_bytes));
   if (container.samples == 0) return absl::StrCat(line, ", not divided: no stack goes through it");
   return absl::StrCat(line, container.pool ? ", charged to the first requester of each piece: " : ", created by ",
                       creators, ", as ", Count(container.samples), " samples are");
@@ -63,7 +63,7 @@ RowsTable ModuleTable(const Rollup& rollup) {
   for (const RollupRow& row : rollup.modules) {
     table.rows.push_back({SafeText(row.name),
                           row.team.empty() || &row == &rollup.Unattributed() ? "-" : SafeText(row.team),
-                          Bytes(row.bytes), Share(rollup.SharePercent(row)), held ? Bytes(row.held_bytes) : "",
+                          BytesText(row.bytes), Share(rollup.SharePercent(row)), held ? BytesText(row.held_bytes) : "",
                           Count(row.samples), Share(rollup.SamplesSharePercent(row))});
   }
   return table;
@@ -74,7 +74,7 @@ RowsTable TeamTable(const Rollup& rollup) {
       {{"TEAM", Align::kLeft, true}, {"BYTES", Align::kRight}, {"SHARE", Align::kRight}, {"SAMPLES", Align::kRight}},
       {}};
   for (const RollupRow& row : rollup.teams) {
-    table.rows.push_back({row.name.empty() ? "(no team)" : SafeText(row.name), Bytes(row.bytes),
+    table.rows.push_back({row.name.empty() ? "(no team)" : SafeText(row.name), BytesText(row.bytes),
                           Share(rollup.SharePercent(row)), Count(row.samples)});
   }
   return table;
@@ -116,13 +116,13 @@ std::string FormatRollupText(const Rollup& rollup, double limit_percent) {
   std::string out = absl::StrCat(PrintText(ModuleTable(rollup)), "\n", PrintText(TeamTable(rollup)), "\n");
   for (const RollupContainer& container : rollup.containers)
     absl::StrAppend(&out, SafeText(ContainerLine(container)), "\n");
-  absl::StrAppend(&out, MethodOf(rollup), "\n", VerdictText(rollup, limit_percent), "\n");
+  absl::StrAppend(&out, RollupMethod(rollup), "\n", VerdictText(rollup, limit_percent), "\n");
   for (const std::string& warning : rollup.warnings) absl::StrAppend(&out, "warning: ", SafeText(warning), "\n");
   if (!rollup.suggestions.empty())
     out += "rules that would give the unattributed part an owner (fill in module and team):\n";
   for (const RollupSuggestion& suggestion : rollup.suggestions) {
-    absl::StrAppend(&out, "  ", SafeText(CsvCell(suggestion.prefix)), ",MODULE,TEAM  # ", Bytes(suggestion.bytes), ", ",
-                    Count(suggestion.samples), " samples\n");
+    absl::StrAppend(&out, "  ", SafeText(CsvCell(suggestion.prefix)), ",MODULE,TEAM  # ", BytesText(suggestion.bytes),
+                    ", ", Count(suggestion.samples), " samples\n");
   }
   return absl::StrCat(out, "a triage aid, not an invoice\n");
 }
@@ -131,7 +131,8 @@ std::string FormatRollupMarkdown(const Rollup& rollup, double limit_percent) {
   std::string out = absl::StrCat(PrintMarkdown(ModuleTable(rollup)), "\n", PrintMarkdown(TeamTable(rollup)), "\n");
   for (const RollupContainer& container : rollup.containers)
     absl::StrAppend(&out, SafeText(ContainerLine(container)), "\n\n");
-  absl::StrAppend(&out, MethodOf(rollup), "; ", VerdictText(rollup, limit_percent), "; a triage aid, not an invoice\n");
+  absl::StrAppend(&out, RollupMethod(rollup), "; ", VerdictText(rollup, limit_percent),
+                  "; a triage aid, not an invoice\n");
   for (const std::string& warning : rollup.warnings) absl::StrAppend(&out, "\n> ", SafeText(warning), "\n");
   return out;
 }
@@ -183,7 +184,7 @@ std::string FormatRollupJson(const Rollup& rollup, double limit_percent) {
     absl::StrAppend(&out, "  \"", key, "\": ", json, last ? "\n" : ",\n");
   };
   member("schema", "\"cadastre.rollup/1\"");
-  member("method", JsonString(MethodOf(rollup)));
+  member("method", JsonString(RollupMethod(rollup)));
   member("heap_measure", JsonString(MeasureName(rollup)));
   member("bytes", absl::StrCat(rollup.bytes));
   member("samples", absl::StrCat(rollup.samples));

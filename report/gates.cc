@@ -11,13 +11,13 @@
 namespace cadastre {
 namespace {
 
-constexpr double kErrors = 2;
-constexpr size_t kShownSites = 3;
+constexpr double kGateErrors = 2;
+constexpr size_t kGateSites = 3;
 // Judged where 2 errors of an owner that holds its whole limit are less than the limit: 2 sqrt(R L / n) < L.
-double SmallestLimit(double weight_bytes, double runs) { return kErrors * kErrors * weight_bytes / runs; }
+double SmallestLimit(double weight_bytes, double runs) { return kGateErrors * kGateErrors * weight_bytes / runs; }
 
-std::string Percent(double percent) { return FormatShare(percent, 0); }
-std::string Amount(double value, double error, Metric metric) {
+std::string GatePercent(double percent) { return FormatShare(percent, 0); }
+std::string GateAmount(double value, double error, Metric metric) {
   return metric == Metric::kCount ? FormatCount(value, error) : FormatBytes(value, error);
 }
 
@@ -28,7 +28,9 @@ std::string Beyond(double excess, double error) {
 }
 
 GateOutcome Judge(double value, double error, double limit) {
-  return value - kErrors * error > limit ? GateOutcome::kFail : value > limit ? GateOutcome::kWarn : GateOutcome::kPass;
+  return value - kGateErrors * error > limit ? GateOutcome::kFail
+         : value > limit                     ? GateOutcome::kWarn
+                                             : GateOutcome::kPass;
 }
 
 class Gates {
@@ -81,7 +83,7 @@ class Gates {
     std::stable_sort(sites.begin(), sites.end(), [&](const GateSite& a, const GateSite& b) {
       return grown ? a.grown_bytes > b.grown_bytes : a.bytes > b.bytes;
     });
-    if (sites.size() > kShownSites) sites.resize(kShownSites);
+    if (sites.size() > kGateSites) sites.resize(kGateSites);
     return sites;
   }
 
@@ -188,7 +190,9 @@ class Gates {
     result.line = budget.line;
     result.outcome = Judge(value, error, budget.limit);
     result.excess = budget.limit > 0 ? (value - budget.limit) / budget.limit : value;
-    auto amount = [&](double v, double e) { return budget.is_share ? FormatShare(v, e) : Amount(v, e, budget.metric); };
+    auto amount = [&](double v, double e) {
+      return budget.is_share ? FormatShare(v, e) : GateAmount(v, e, budget.metric);
+    };
     result.text = absl::StrCat(result.name, " ", amount(value, error), ", ",
                                result.outcome == GateOutcome::kPass ? "limit " : "over ", amount(budget.limit, 0));
     if (!budget.until.empty()) absl::StrAppend(&result.text, " until ", budget.until);
@@ -270,7 +274,7 @@ class Gates {
       result.excess = limit > 0 ? (grown - limit) / limit : grown;
       const std::string sign = grown >= 0 ? "+" : "";
       result.text = absl::StrCat(title, " ", sign, FormatBytes(grown, error), " (",
-                                 before.mean > 0 ? absl::StrCat(sign, Percent(100 * grown / before.mean)) : "new",
+                                 before.mean > 0 ? absl::StrCat(sign, GatePercent(100 * grown / before.mean)) : "new",
                                  ") against ", FormatBytes(before.mean, before.error), ", limit ", FormatBytes(limit));
       if (result.outcome != GateOutcome::kPass) {
         absl::StrAppend(&result.text, ": ", FormatBytes(grown - limit), " too much, ", Beyond(grown - limit, error));
@@ -278,7 +282,7 @@ class Gates {
         const double moved = scope == BudgetScope::kModule ? std::min(grown, MovedHere(now.name)) : 0;
         if (moved > 0) {
           absl::StrAppend(&result.text, "; ", FormatBytes(moved), " of it comes from the rules, not from memory");
-          if (grown - moved - kErrors * error <= limit) result.outcome = GateOutcome::kWarn;
+          if (grown - moved - kGateErrors * error <= limit) result.outcome = GateOutcome::kWarn;
           result.hints.push_back(
               result.outcome == GateOutcome::kWarn
                   ? "other rules own it now: save the baseline again"

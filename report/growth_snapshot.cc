@@ -11,7 +11,7 @@
 namespace cadastre {
 namespace {
 
-constexpr size_t kStackWidth = 160;
+constexpr size_t kSnapshotStackWidth = 160;
 
 // Process start times differ by boot and host; a fork or an exec makes another process for us.
 std::string ProcessOf(const Profile& profile) {
@@ -85,7 +85,7 @@ class Taker {
   const Profile& profile_;
   GrowthSnapshot* snapshot_;
   SiteIdentities identities_;
-  SiteLines lines_{kStackWidth};
+  SiteLines lines_{kSnapshotStackWidth};
   absl::flat_hash_map<std::pair<std::string, std::string>, uint32_t> owners_;  // module and team, numbered
   absl::flat_hash_map<std::pair<uint32_t, std::string>, uint32_t> numbers_;    // owner, identity → site
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> by_row_;        // site of the profile, owner → site

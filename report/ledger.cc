@@ -10,9 +10,9 @@ namespace {
 
 using RowKey = std::tuple<LedgerKind, std::string, std::string>;
 
-class Builder {
+class LedgerBuilder {
  public:
-  Builder(const ProcessMemory& memory, const LedgerInputs& inputs) : memory_(memory), inputs_(inputs) {}
+  LedgerBuilder(const ProcessMemory& memory, const LedgerInputs& inputs) : memory_(memory), inputs_(inputs) {}
 
   Ledger Build() {
     ledger_.pid = memory_.pid;
@@ -148,6 +148,8 @@ LedgerRow Ledger::Sum(LedgerKind kind) const {
   return sum;
 }
 
-Ledger BuildLedger(const ProcessMemory& memory, const LedgerInputs& inputs) { return Builder(memory, inputs).Build(); }
+Ledger BuildLedger(const ProcessMemory& memory, const LedgerInputs& inputs) {
+  return LedgerBuilder(memory, inputs).Build();
+}
 
 }  // namespace cadastre

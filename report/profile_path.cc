@@ -22,14 +22,14 @@
 namespace cadastre {
 namespace {
 
-constexpr double kUptimeSlackSeconds = 2;  // a snapshot takes a moment, and nobody types fractions of a second
+constexpr double kTakenSlackSeconds = 2;  // a snapshot takes a moment, and nobody types fractions of a second
 
 bool Exists(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0;
 }
 
-std::string DirectoryOf(const std::string& path) {
+std::string ParentOf(const std::string& path) {
   size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
@@ -86,7 +86,7 @@ double UptimeOf(const std::string& path) {
   return profile.ok() ? static_cast<double>(profile->duration_ns) / 1e9 : -1;
 }
 
-bool IdentityOf(const std::string& path, ProfileIdentity* identity) {
+bool ReadIdentityOf(const std::string& path, ProfileIdentity* identity) {
   int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   bool read = descriptor >= 0 && ReadIdentity(descriptor, identity);
   if (descriptor >= 0) close(descriptor);
@@ -96,7 +96,7 @@ bool IdentityOf(const std::string& path, ProfileIdentity* identity) {
 // A profile that was written over another (`run -o`) stands beside the snapshots of that one.
 bool IsOfAnotherProcess(const std::string& snapshot, const std::string& base) {
   ProfileIdentity a, b;
-  if (!IdentityOf(snapshot, &a) || !IdentityOf(base, &b)) return false;
+  if (!ReadIdentityOf(snapshot, &a) || !ReadIdentityOf(base, &b)) return false;
   return a.pid != b.pid || a.pid_namespace != b.pid_namespace || a.process_start_ticks != b.process_start_ticks;
 }
 
@@ -134,7 +134,7 @@ std::optional<double> ParseDurationSeconds(const std::string& text) {
 
 std::vector<std::string> SnapshotsOf(const std::string& profile_path) {
   std::vector<std::pair<int64_t, std::string>> found;
-  std::string directory = DirectoryOf(profile_path);
+  std::string directory = ParentOf(profile_path);
   std::string prefix = NameOf(profile_path) + "@";
   DIR* listing = opendir(directory.c_str());
   if (listing == nullptr) return {};
@@ -199,11 +199,11 @@ absl::StatusOr<ProfilePath> FindProfile(const std::string& argument) {
       taken_s = snapshot_s;
       found.path = path;
     }
-    if (up_s >= 0 && *uptime > up_s + kUptimeSlackSeconds) {
+    if (up_s >= 0 && *uptime > up_s + kTakenSlackSeconds) {
       return absl::NotFoundError(absl::StrCat(found.base, "@", label, ": it goes to an uptime of ",
                                               FormatDuration(up_s), "; its snapshots are ", LabelsOf(snapshots)));
     }
-    if (std::fabs(taken_s - *uptime) > std::max(kUptimeSlackSeconds, *uptime / 20)) {
+    if (std::fabs(taken_s - *uptime) > std::max(kTakenSlackSeconds, *uptime / 20)) {
       found.note = absl::StrCat("no snapshot was taken at an uptime of ", label, ": the nearest is ",
                                 found.path.substr(found.path.rfind('@')), " at ", FormatDuration(taken_s));
     }

@@ -42,9 +42,9 @@ std::string Heaviest(const WeightByName& weights) {
   return best;
 }
 
-class Builder {
+class RowsBuilder {
  public:
-  Builder(const Profile& profile, Attribution* attribution, Report* report)
+  RowsBuilder(const Profile& profile, Attribution* attribution, Report* report)
       : profile_(profile), attribution_(attribution), report_(report), parts_(profile.sites.size()) {
     const std::string unnamed_thread = UnnamedThreadName(profile);
     absl::flat_hash_map<std::string, uint32_t> numbers;
@@ -352,7 +352,7 @@ class Builder {
 }  // namespace
 
 void SumRows(const Profile& profile, Attribution* attribution, Report* report) {
-  Builder builder(profile, attribution, report);
+  RowsBuilder builder(profile, attribution, report);
   builder.AddLiveSamples();
   builder.AddVolumes();
   builder.AddMappings();

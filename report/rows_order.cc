@@ -8,7 +8,7 @@
 namespace cadastre {
 namespace {
 
-constexpr size_t kMaxSuggestions = 5;
+constexpr size_t kMaxRowSuggestions = 5;
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void SortRows(Metric metric, Report* report) {
                        right = by_live ? b.live_bytes : b.allocated_bytes;
               return left != right ? left > right : a.prefix < b.prefix;
             });
-  if (report->suggestions.size() > kMaxSuggestions) report->suggestions.resize(kMaxSuggestions);
+  if (report->suggestions.size() > kMaxRowSuggestions) report->suggestions.resize(kMaxRowSuggestions);
 }
 
 }  // namespace cadastre

@@ -13,7 +13,7 @@
 namespace cadastre {
 namespace {
 
-const Rule* Find(const FrameOwner& owner, const std::string& text) {
+const Rule* FindRule(const FrameOwner& owner, const std::string& text) {
   absl::string_view rest = text;
   if (absl::ConsumePrefix(&rest, "thread:") && !absl::StartsWith(rest, ":")) return owner.FindThread(std::string(rest));
   rest = text;
@@ -93,7 +93,7 @@ std::vector<std::string> SplitOutsideParentheses(const std::string& stack) {
 
 std::string ExplainFrame(const OwnerRules& rules, const std::string& text) {
   FrameOwner owner(rules);
-  const Rule* winner = Find(owner, text);
+  const Rule* winner = FindRule(owner, text);
   if (winner == nullptr) return absl::StrCat(text, ": no rule matches\n", LibraryHints(rules.rules, text));
   std::string out =
       absl::StrCat(text, ": ", ChargeWords(*winner), " by ", RuleWords(*winner), WalkWords(*winner), "\n");
@@ -106,7 +106,7 @@ std::string ExplainFrame(const OwnerRules& rules, const std::string& text) {
       is_winner_seen = true;
       continue;
     }
-    if (Find(FrameOwner({{rule}, ""}), text) != nullptr) others.push_back(&rule);
+    if (FindRule(FrameOwner({{rule}, ""}), text) != nullptr) others.push_back(&rule);
   }
   std::stable_sort(others.begin(), others.end(),
                    [](const Rule* a, const Rule* b) { return a->prefix.size() > b->prefix.size(); });
@@ -122,7 +122,7 @@ std::string ExplainStack(const OwnerRules& rules, const std::vector<std::string>
   std::string out;
   bool owned = false;
   for (size_t i = 0; i < frames.size(); i++) {
-    const Rule* rule = Find(owner, frames[i]);
+    const Rule* rule = FindRule(owner, frames[i]);
     const bool charged = !owned && walk.Pass(rule, static_cast<int>(i));
     absl::StrAppend(&out, charged ? "* " : "  ", frames[i], ": ");
     if (rule == nullptr) {

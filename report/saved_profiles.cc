@@ -25,7 +25,7 @@ namespace {
 
 constexpr off_t kMostPeakBytes = 16 << 20;  // it is held in memory, and a larger one is mostly what is packed quickly
 
-std::string DirectoryOf(const std::string& path) {
+std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
@@ -113,7 +113,7 @@ absl::StatusOr<std::string> SaveDeadProfile(const std::string& path, const std::
   const int descriptor = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return ErrnoStatus(errno, "cannot open", path);
   const std::string name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-  const bool stays = directory.empty() || directory == DirectoryOf(path);
+  const bool stays = directory.empty() || directory == FolderOf(path);
   const std::string to = stays ? path : Joined(directory, name);
   CopyOptions options;
   options.is_snapshot = false;

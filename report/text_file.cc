@@ -13,7 +13,7 @@
 namespace cadastre {
 namespace {
 
-constexpr size_t kChunkBytes = 1 << 20;
+constexpr size_t kReadBytes = 1 << 20;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
@@ -50,10 +50,10 @@ bool TextFile::Fill() {
     end_ -= begin_;
     begin_ = 0;
   }
-  if (buffer_.size() - end_ < kChunkBytes) buffer_.resize(end_ + kChunkBytes);
+  if (buffer_.size() - end_ < kReadBytes) buffer_.resize(end_ + kReadBytes);
   ssize_t got;
   do {
-    got = read(descriptor_, buffer_.data() + end_, kChunkBytes);
+    got = read(descriptor_, buffer_.data() + end_, kReadBytes);
   } while (got < 0 && errno == EINTR);
   if (got < 0) status_ = absl::InvalidArgumentError(absl::StrCat(path_, ": cannot read: ", strerror(errno)));
   at_end_ = got <= 0;

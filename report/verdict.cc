@@ -18,7 +18,7 @@ namespace cadastre {
 namespace {
 
 constexpr size_t kFewestPoints = 3;
-constexpr size_t kShort = 3;          // what takes more of the series than one part of so many is no event in it
+constexpr size_t kShortSeries = 3;    // what takes more of the series than one part of so many is no event in it
 constexpr double kSmallShare = 0.05;  // of the level: an event that is no news by itself
 
 Verdict JudgePrepared(const Series& series);

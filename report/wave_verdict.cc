@@ -12,9 +12,9 @@
 namespace cadastre {
 namespace {
 
-constexpr double kSure = 3;         // standard errors
-constexpr size_t kFewWaves = 5;     // fewer hardly say how much waves differ
-constexpr double kFarShare = 0.25;  // of the swing: so far apart the averages of few waves must be
+constexpr double kWavesSure = 3;             // standard errors
+constexpr size_t kFewWaves = 5;              // fewer hardly say how much waves differ
+constexpr double kFarFromWavesShare = 0.25;  // of the swing: so far apart the averages of few waves must be
 constexpr double kTrendShare = 0.02;
 
 // Ordinary least squares; the error from the points' own errors or from their distance to the line, whichever is more.
@@ -52,8 +52,9 @@ Verdict OfWaves(const Series& series, const Waves& waves) {
     TrendOf(means, &rate, &error);
     const double change = rate * means.Span();
     const bool few = means.size() < kFewWaves;
-    const bool far = !few || std::fabs(change) > kFarShare * waves.swing_bytes;
-    if (far && std::fabs(rate) > (few ? kSure + 1 : kSure) * error && std::fabs(change) > kTrendShare * means.Level())
+    const bool far = !few || std::fabs(change) > kFarFromWavesShare * waves.swing_bytes;
+    if (far && std::fabs(rate) > (few ? kWavesSure + 1 : kWavesSure) * error &&
+        std::fabs(change) > kTrendShare * means.Level())
       return MakeTrend(rate, error, absl::StrCat(text, ", and the average of each wave goes on by ", RateText(rate)));
     absl::StrAppend(&text, ", and the averages of ", means.size(), " waves have no trend");
   }

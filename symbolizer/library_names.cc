@@ -1,7 +1,8 @@
 #include "symbolizer/library_names.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "absl/strings/ascii.h"
 
 namespace cadastre {
 namespace {
@@ -10,15 +11,13 @@ constexpr size_t kUuidLength = 36;
 constexpr size_t kRandomDigits = 4;  // shorter runs are versions: libcudart11.so, libz3.so
 constexpr size_t kRandomHex = 8;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool IsSeparator(char c) { return c == '-' || c == '_' || c == '.'; }
 
 bool IsUuid(std::string_view text) {
   if (text.size() != kUuidLength) return false;
   for (size_t i = 0; i < text.size(); i++) {
     bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    if (dash ? text[i] != '-' : !IsHex(text[i])) return false;
+    if (dash ? text[i] != '-' : !absl::ascii_isxdigit(text[i])) return false;
   }
   return true;
 }
@@ -27,8 +26,8 @@ bool IsUuid(std::string_view text) {
 size_t RandomTail(std::string_view stem) {
   if (stem.size() > kUuidLength && IsUuid(stem.substr(stem.size() - kUuidLength))) return kUuidLength;
   size_t digits = 0, hex = 0;
-  while (digits < stem.size() && IsDigit(stem[stem.size() - 1 - digits])) digits++;
-  while (hex < stem.size() && IsHex(stem[stem.size() - 1 - hex])) hex++;
+  while (digits < stem.size() && absl::ascii_isdigit(stem[stem.size() - 1 - digits])) digits++;
+  while (hex < stem.size() && absl::ascii_isxdigit(stem[stem.size() - 1 - hex])) hex++;
   // libnetty_tcnative_linux_x86_64123456.so: the 64 belongs to the name.
   std::string_view before = stem.substr(0, stem.size() - digits);
   for (std::string_view machine : {"x86_64", "aarch_64", "aarch64", "linux64", "linux-x86-64"}) {
@@ -41,7 +40,7 @@ size_t RandomTail(std::string_view stem) {
   // Hex only after a separator and with a digit in it: "libfacade.so" is a name.
   std::string_view run = stem.substr(stem.size() - hex);
   if (hex >= kRandomHex && hex < stem.size() && IsSeparator(stem[stem.size() - 1 - hex]) &&
-      std::any_of(run.begin(), run.end(), IsDigit)) {
+      std::any_of(run.begin(), run.end(), absl::ascii_isdigit)) {
     return hex;
   }
   return digits >= kRandomDigits ? digits : 0;

@@ -9,7 +9,8 @@ namespace cadastre {
 namespace {
 
 constexpr uint64_t kMaxUnfoldedBytes = 4 * kMaxProcessBytes;
-constexpr uint64_t kMaxAddress = 1ull << 57;  // five-level paging; one page of the kernel's own ([vsyscall]) lies above
+constexpr uint64_t kMaxAreaBytes =
+    1ull << 57;  // five-level paging; one page of the kernel's own ([vsyscall]) lies above
 
 constexpr uint32_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8, kPagesKnown = 16, kNoReserve = 32,
                    kGrowsDown = 64;
@@ -146,7 +147,7 @@ absl::StatusOr<ProcessMemory> ParseProcessBlock(const char* bytes, uint64_t size
                             &area.private_bytes, &area.anonymous_bytes, &area.huge_bytes, &area.swap_bytes}) {
       *value = in.Varint();
     }
-    if (area.start >= area.end || area.rss_bytes > std::min(area.end - area.start, kMaxAddress)) in.Fail();
+    if (area.start >= area.end || area.rss_bytes > std::min(area.end - area.start, kMaxAreaBytes)) in.Fail();
     if (!in.ok()) return absl::DataLossError("its mappings are damaged");
   }
   memory.resident.resize(in.Count(2));
