@@ -56,14 +56,17 @@ def rounds(args, usual):
 def python(args):
     command = ["/usr/bin/python3", "-s", f"{SOURCES}/documents.py", rounds(args, 12)]
     malloc = {"PYTHONMALLOC": "malloc"}
-    return [Program("python3 json", [*command, "1"]), Program("python3 json, malloc", [*command, "1"], environment=malloc),
+    tables = ["/usr/bin/python3", "-s", f"{SOURCES}/tables.py", f"{SOURCES}/tables.sql"]
+    return [Program("sqlite in python3", [*tables, "1"]), Program("sqlite in python3, 2 threads", [*tables, "2"]),
+            Program("python3 json", [*command, "1"]), Program("python3 json, malloc", [*command, "1"], environment=malloc),
             Program("python3 json, malloc, 2 threads", [*command, "2"], environment=malloc)]
 
 
 def built(args):
     trees = [f"{args.built}/trees", "6" if args.smoke else "17", rounds(args, 6)]
     words = [f"{args.built}/words", rounds(args, 12)]
-    return [Program(f"{name}{also}", [*command, threads]) for name, command in (("words", words), ("trees", trees))
+    fractions = [f"{args.built}/fractions", rounds(args, 20000)]
+    return [Program(f"{name}{also}", [*command, threads]) for name, command in (("words", words), ("trees", trees), ("fractions", fractions))
             for threads, also in (("1", ""), ("2", ", 2 threads"))]
 
 
