@@ -27,8 +27,9 @@ struct LiveShare {
 
 // Reserves private address space for a table of `slots` live samples, one in about interval_bytes of live memory (more
 // are slower to look up). 1: every block is recorded, so that the filter that free asks would always say yes; it does,
-// and is not kept up to date. False: no memory.
-bool LiveTableInit(uint32_t slots, uint64_t interval_bytes);
+// and is not kept up to date; and threads that call with a shard of 1 to `threads`, each with one that is nobody
+// else's, keep the free slot that they gave last for themselves. False: no memory.
+bool LiveTableInit(uint32_t slots, uint64_t interval_bytes, uint32_t threads = 0);
 
 // Free slots are kept in kLiveShards lists, so that threads on different processors do not pass one cache line to and
 // fro: a thread takes and gives by its own one, any number modulo kLiveShards, and takes from others what it lacks.

@@ -234,10 +234,12 @@ enum ThreadFlags : uint32_t { kThreadEnded = 1 };
 
 // ---- Thread buffers -----------------------------------------------------------------------------
 // A ring of commutative deltas, one producer. Pending = deltas [tail, head). Written: delta, then head. Applied by the
-// owner: for each run of deltas of one site and each of their 4 counters: redo = {tail, run, field, old, new};
-// CAS(site.field, old -> new); then tail+run. A reader that finds redo.armed == 1 and redo.tail == tail knows of the
-// redo.run deltas from there: fields below redo.field are applied; field redo.field is applied if the site's value
-// differs from redo.old_value; the others are still to be added.
+// owner when it is full: applied = 0, redo.tail = tail; then site by site, for all deltas of one site together (their
+// places behind the tail are the bits of redo.places) and for each of their 4 counters: redo = {places, field, old},
+// armed; CAS(site.field, old -> new); then applied |= places, unarmed; at last tail = head. A reader that finds
+// redo.tail == tail knows that the deltas of `applied` are counted; where redo.armed == 1, of those in redo.places:
+// fields below redo.field are applied; field redo.field is applied if the site's value differs from redo.old_value; the
+// others are still to be added.
 struct Delta {
   uint32_t site;
   uint32_t samples;
@@ -259,19 +261,20 @@ struct Redo {
   uint32_t armed;
   uint32_t tail;
   uint32_t field;      // DeltaField
-  uint32_t run;        // deltas; 0 (before runs were) means 1
+  uint32_t places;     // kRedoPlaces and a bit a delta; without it, as was written before: so many from the tail, 0 = 1
   uint64_t old_value;  // bit pattern of the counter before
   uint64_t new_value;  // and after
 };
+inline constexpr uint32_t kRedoPlaces = 1u << 31;
 static_assert(sizeof(Redo) == 32);
 
 inline constexpr uint32_t kBufferDeltas = 29;
 struct BufferRecord {
   uint32_t state;  // RecordState: kReady = in use
   uint32_t owner_tid;
-  uint32_t thread;  // index of the owner's ThreadRecord
-  uint32_t reserved;
-  uint32_t head;  // counts up for ever; slot = head % kBufferDeltas
+  uint32_t thread;   // index of the owner's ThreadRecord
+  uint32_t applied;  // a bit a delta, the lowest for the one at the tail
+  uint32_t head;     // counts up for ever; slot = head % kBufferDeltas
   uint32_t tail;
   uint64_t samples;  // recorded by the owners so far; with Counters::samples and those of all other buffers the sum
   Redo redo;

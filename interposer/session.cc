@@ -141,9 +141,10 @@ void FillHeader(Header* header) {
 }
 
 bool OpenTables() {
-  return LiveTableInit(g_profile.live_capacity, options.interval_bytes) && SiteTableInit(g_profile.site_capacity) &&
-         InternedStringsInit(g_profile.string_units) && ThreadTableInit(g_profile.thread_capacity) &&
-         MappingMapInit(g_profile.mapping_capacity) && RecorderInit(g_profile.buffer_capacity);
+  return LiveTableInit(g_profile.live_capacity, options.interval_bytes, g_profile.buffer_capacity) &&
+         SiteTableInit(g_profile.site_capacity) && InternedStringsInit(g_profile.string_units) &&
+         ThreadTableInit(g_profile.thread_capacity) && MappingMapInit(g_profile.mapping_capacity) &&
+         RecorderInit(g_profile.buffer_capacity);
 }
 
 bool LookIsDueAmongMany(uint8_t* until_look) {

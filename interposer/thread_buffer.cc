@@ -96,41 +96,70 @@ void ApplyFields(BufferRecord* record, const Delta& delta) {
              [&](uint64_t old) { return AsBits(AsDouble(old) + delta.variance); });
 }
 
-// A run: deltas of one site that follow each other, as a loop that allocates brings them.
-uint32_t TakeRun(const BufferRecord* record, Delta* sum) {
-  const uint32_t pending = record->head - record->tail;
-  uint32_t at = record->tail % format::kBufferDeltas, run = 0;
-  *sum = {record->deltas[at].site, 0, 0, 0, 0};
-  do {
-    // A copy: what is in the file decides nothing about where we write.
-    const Delta delta = record->deltas[at];
-    if (delta.site != sum->site) break;
+static_assert(format::kBufferDeltas < 31, "a bit for each delta, and kRedoPlaces");
+
+const Delta& DeltaAt(const BufferRecord* record, uint32_t first, uint32_t place) {
+  const uint32_t at = first + place;
+  return record->deltas[at < format::kBufferDeltas ? at : at - format::kBufferDeltas];
+}
+
+// Places by their delta's site, modulo kSiteGroups.
+constexpr uint32_t kSiteGroups = 32;
+void GroupBySite(const BufferRecord* record, uint32_t first, uint32_t places, uint32_t* groups) {
+  for (; places != 0; places &= places - 1) {
+    const auto place = static_cast<uint32_t>(__builtin_ctz(places));
+    groups[DeltaAt(record, first, place).site % kSiteGroups] |= 1u << place;
+  }
+}
+
+// The sum of the delta at `place` and of all `others` of its site; which those are is returned. A loop that allocates
+// brings few sites, again and again.
+uint32_t TakeSite(const BufferRecord* record, uint32_t first, uint32_t place, uint32_t others, Delta* sum) {
+  // A copy: what is in the file decides nothing about where we write.
+  *sum = DeltaAt(record, first, place);
+  uint32_t taken = 1u << place;
+  for (others &= ~taken; others != 0; others &= others - 1) {
+    const auto other = static_cast<uint32_t>(__builtin_ctz(others));
+    const Delta delta = DeltaAt(record, first, other);
+    if (delta.site != sum->site) continue;
     sum->samples += delta.samples;
     sum->count_fixed += delta.count_fixed;
     sum->bytes += delta.bytes;
     sum->variance += delta.variance;
-    if (++at == format::kBufferDeltas) at = 0;
-    run++;
-  } while (run != pending && run < format::kBufferDeltas);
-  return run != 0 ? run : 1;  // 0: somebody writes to the file
+    taken |= 1u << other;
+  }
+  return taken;
 }
 
 // head and tail lie in the file, which others may write to: what they say is believed as far as the ring is long.
 void Apply(BufferRecord* record) {
   const OwnFloatingPoint floating_point;
-  if (record->head - record->tail > format::kBufferDeltas) {
+  const uint32_t head = record->head, tail = record->tail;
+  if (head - tail <= format::kBufferDeltas) {
+    if (record->redo.tail != tail) {
+      __atomic_store_n(&record->applied, 0, __ATOMIC_RELEASE);
+      __atomic_store_n(&record->redo.tail, tail, __ATOMIC_RELEASE);
+    }
+    // Some are applied already where this was left in its middle.
+    uint32_t left = ((1u << (head - tail)) - 1) & ~record->applied;
+    const uint32_t first = tail % format::kBufferDeltas;
+    uint32_t groups[kSiteGroups] = {};
+    GroupBySite(record, first, left, groups);
+    while (left != 0) {
+      const auto place = static_cast<uint32_t>(__builtin_ctz(left));
+      Delta sum;
+      const uint32_t group = groups[DeltaAt(record, first, place).site % kSiteGroups];
+      const uint32_t places = TakeSite(record, first, place, group & left, &sum);
+      record->redo.places = format::kRedoPlaces | places;
+      if (sum.site < g_profile.site_capacity) ApplyFields(record, sum);  // sites come from our own table only
+      left &= ~places;
+      __atomic_store_n(&record->applied, record->applied | places, __ATOMIC_RELEASE);
+      __atomic_store_n(&record->redo.armed, 0, __ATOMIC_RELEASE);
+    }
+  } else {
     __atomic_fetch_add(&g_profile.header->counters.dropped_buffer_full, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&record->tail, record->head, __ATOMIC_RELEASE);
   }
-  for (uint32_t steps = 0; record->tail != record->head && steps < format::kBufferDeltas; steps++) {
-    Delta sum;
-    const uint32_t run = TakeRun(record, &sum);
-    record->redo.tail = record->tail;
-    record->redo.run = run;
-    if (sum.site < g_profile.site_capacity) ApplyFields(record, sum);  // sites come from our own table only
-    __atomic_store_n(&record->tail, record->tail + run, __ATOMIC_RELEASE);
-    __atomic_store_n(&record->redo.armed, 0, __ATOMIC_RELEASE);
-  }
+  __atomic_store_n(&record->tail, head, __ATOMIC_RELEASE);
 }
 
 }  // namespace

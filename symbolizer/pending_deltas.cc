@@ -1,6 +1,7 @@
 #include "symbolizer/pending_deltas.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -34,6 +35,12 @@ void DropAppliedFields(const format::Redo& redo, const format::SiteRecord& site,
   if (applied > format::kDeltaVariance) delta->variance = 0;
 }
 
+// Which deltas are being applied, the lowest bit for the one at the tail.
+uint32_t PlacesOf(const format::Redo& redo) {
+  if ((redo.places & format::kRedoPlaces) != 0) return redo.places & ~format::kRedoPlaces;
+  return static_cast<uint32_t>((1ull << std::clamp(redo.places, 1u, 31u)) - 1);
+}
+
 }  // namespace
 
 uint64_t ForEachPendingDelta(const format::BufferRecord& buffer,
@@ -44,19 +51,23 @@ uint64_t ForEachPendingDelta(const format::BufferRecord& buffer,
   uint32_t pending = buffer.head - buffer.tail;  // both count up for ever and wrap together
   if (pending == 0) return 0;
   if (pending > format::kBufferDeltas) return 1;
-  const bool under_way = buffer.redo.armed == 1 && buffer.redo.tail == buffer.tail;
-  const uint32_t run = std::max(buffer.redo.run, 1u);
+  const uint32_t all = (1u << pending) - 1;
+  const bool under_way = buffer.redo.tail == buffer.tail;
+  const uint32_t applied = under_way ? buffer.applied : 0;
+  const uint32_t places = under_way && buffer.redo.armed == 1 ? PlacesOf(buffer.redo) & ~applied : 0;
+  const uint32_t one_of_them =
+      buffer.deltas[(buffer.tail + (places != 0 ? std::countr_zero(places) : 0)) % format::kBufferDeltas].site;
   uint64_t torn = 0;
-  for (uint32_t position = buffer.tail; position != buffer.head; position++) {
-    format::Delta delta = buffer.deltas[position % format::kBufferDeltas];
+  for (uint32_t place = 0; place < pending; place++) {
+    if ((applied >> place & 1) != 0) continue;
+    format::Delta delta = buffer.deltas[(buffer.tail + place) % format::kBufferDeltas];
     const format::SiteRecord* record = site(delta.site);
     if (record == nullptr || !std::isfinite(delta.variance) || delta.variance < 0) {
       torn++;
       continue;
     }
-    if (under_way && position - buffer.tail < run) {
-      if (buffer.redo.field >= format::kDeltaFields || run > pending ||
-          delta.site != buffer.deltas[buffer.tail % format::kBufferDeltas].site) {
+    if ((places >> place & 1) != 0) {
+      if (buffer.redo.field >= format::kDeltaFields || (places & ~all) != 0 || delta.site != one_of_them) {
         torn++;
         continue;
       }

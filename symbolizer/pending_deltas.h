@@ -4,9 +4,9 @@
 // exactly once. Units: as in format::Delta. Errors: a buffer that does not make sense is skipped and counted as torn.
 // Thread-safety: pure function.
 //
-// Example: tail 3, head 5, redo {armed, tail 3, field kDeltaBytes, old 100}, and the site's allocated_bytes is 100:
-//   delta 3: samples and count are applied; bytes (the site still has the old value) and variance are pending. delta 4:
-//   all pending.
+// Example: tail 3, head 6, applied bit 1, redo {armed, tail 3, places bit 0, field kDeltaBytes, old 100}, and the
+//   site's allocated_bytes is 100: delta 3: samples and count are applied; bytes (the site still has the old value) and
+//   variance are pending. delta 4: applied. delta 5: all pending.
 #ifndef CADASTRE_SYMBOLIZER_PENDING_DELTAS_H_
 #define CADASTRE_SYMBOLIZER_PENDING_DELTAS_H_
 

@@ -2,9 +2,12 @@
 // threads at once (also under ThreadSanitizer), with readers looking at the slots meanwhile.
 #include "interposer/live_table.h"
 
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -175,6 +178,55 @@ TEST_CASE("Threads that hand blocks to each other lose none and find none twice"
   REQUIRE(LiveCount() == 0);
 }
 
+// What the handler below works on, and what went wrong in it.
+constexpr uint64_t kHandlerBase = 0x7f0000000000;
+std::atomic<uint64_t> handler_runs{0}, handler_failures{0};
+
+void InsertAndRemove(int) {
+  constexpr int kBlocks = 3;
+  bool had_old;
+  LiveSampleData old;
+  for (uint64_t i = 0; i < kBlocks; i++) {
+    if (!LiveInsert(Sample(kHandlerBase + i * 16, i), kTestOwners, &had_old, &old) || had_old) handler_failures++;
+  }
+  for (uint64_t i = 0; i < kBlocks; i++) {
+    LiveSampleData removed;
+    if (!LiveRemove(kHandlerBase + i * 16, kTestOwners, &removed) || removed.address != kHandlerBase + i * 16)
+      handler_failures++;
+  }
+  handler_runs++;
+}
+
+TEST_CASE("A signal handler in the middle of an insert or a remove of its thread gets slots of its own") {
+  OpenTestProfile();
+  struct sigaction action = {}, before;
+  action.sa_handler = InsertAndRemove;
+  REQUIRE(sigaction(SIGALRM, &action, &before) == 0);
+  const itimerval often = {{0, 50}, {0, 50}}, never = {};
+  REQUIRE(setitimer(ITIMER_REAL, &often, nullptr) == 0);
+  const uint64_t base = 0x7e0000000000;
+  uint64_t failures = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (uint64_t step = 0; std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500); step++) {
+    const uint64_t blocks = step % 4;
+    for (uint64_t i = 0; i < blocks; i++) {
+      bool had_old;
+      LiveSampleData old;
+      if (!LiveInsert(Sample(base + i * 16, i), kTestOwners, &had_old, &old) || had_old) failures++;
+    }
+    for (uint64_t i = 0; i < blocks; i++) {
+      LiveSampleData removed;
+      if (!LiveRemove(base + i * 16, kTestOwners, &removed) || removed.address != base + i * 16) failures++;
+    }
+  }
+  REQUIRE(setitimer(ITIMER_REAL, &never, nullptr) == 0);
+  REQUIRE(sigaction(SIGALRM, &before, nullptr) == 0);
+  CHECK(handler_runs > 0);
+  CHECK(failures == 0);
+  CHECK(handler_failures == 0);
+  CHECK(LiveCount() == 0);
+}
+
 TEST_CASE("Threads that bring the same stacks get the same sites") {
   OpenTestProfile();
   constexpr int kThreads = 4, kStacks = 2000;
@@ -216,15 +268,19 @@ TEST_CASE("The peak of each site is what it held when the process was at its pea
 
 TEST_CASE("What threads put into their buffers arrives at the sites, each delta once") {
   OpenTestProfile();
-  uint64_t frames[1] = {0xabc};
+  uint64_t frames[1] = {0xabc}, other_frames[1] = {0xabd};
   const uint32_t site = SiteIntern(frames, 1, format::kSiteMalloc, 0);
+  const uint32_t other = SiteIntern(other_frames, 1, format::kSiteMalloc, 0);
   constexpr int kThreads = 4, kSamples = 10000 / kScale;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; t++) {
     threads.emplace_back([&] {
       ThreadState state{};
       BufferPrepare(&state);
-      for (int i = 0; i < kSamples; i++) BufferAppend(&state, {site, 1, 65536, 10, 2.5});
+      for (int i = 0; i < kSamples; i++) {
+        BufferAppend(&state, {site, 1, 65536, 10, 2.5});
+        if (i % 3 != 0) BufferAppend(&state, {other, 1, 65536, 7, 0});
+      }
     });
   }
   for (auto& thread : threads) thread.join();

@@ -18,6 +18,9 @@ inline constexpr uint64_t kTestInterval = CADASTRE_TEST_INTERVAL;
 inline constexpr uint64_t kTestInterval = 512 << 10;
 #endif
 
+// Threads of these numbers keep a free slot for themselves, where every block is recorded.
+inline constexpr uint32_t kTestOwners = 3;
+
 inline void OpenTestProfile() {
   if (ProfileIsOpen()) return;
   char directory[] = "/tmp/cadastre-unit-XXXXXX";
@@ -33,7 +36,7 @@ inline void OpenTestProfile() {
   unlink(path);
   rmdir(directory);
   g_profile.header->pid = static_cast<uint32_t>(getpid());
-  REQUIRE(LiveTableInit(g_profile.live_capacity, kTestInterval));
+  REQUIRE(LiveTableInit(g_profile.live_capacity, kTestInterval, kTestOwners));
   REQUIRE(SiteTableInit(g_profile.site_capacity));
   ProfilePublish();
 }
