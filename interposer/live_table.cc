@@ -89,8 +89,9 @@ bool TakeSlot(uint32_t shard, uint32_t* slot) {
   return true;
 }
 
-void GiveSlot(uint32_t shard, uint32_t slot) {
-  if (uint32_t* own = OwnOf(shard); own != nullptr) {
+// own: where the calling thread keeps a slot, if it does.
+void GiveSlot(uint32_t* own, uint32_t shard, uint32_t slot) {
+  if (own != nullptr) {
     const uint32_t older = ExchangeOwn(own, slot + 1);
     if (older == 0) return;
     slot = older - 1;
@@ -172,14 +173,14 @@ namespace {
 
 // The record is the caller's alone, but for a thread that is about to reweigh it: so the weight is taken, and what was
 // taken counts.
-LiveShare Release(uint32_t slot, uint64_t address, uint32_t shard) {
+LiveShare Release(uint32_t slot, uint64_t address, uint32_t* own, uint32_t shard) {
   LiveRecord* record = &g_profile.live[slot];
   LiveShare share = {ReadSite(*record), 0};
   SitePrefetch(share.site);  // before the locked instructions, which nothing passes
   EraseRecord(slot);
   share.weight = __atomic_exchange_n(&record->weight, 0, __ATOMIC_ACQ_REL);
   FilterRemove(address);
-  GiveSlot(shard, slot);
+  GiveSlot(own, shard, slot);
   return share;
 }
 
@@ -195,7 +196,7 @@ LivePlace LivePrefetchRecord(uint64_t address) {
 bool LiveRemove(uint64_t address, LivePlace place, uint32_t shard, LiveShare* share) {
   uint32_t slot;
   if (!LiveIndexTake(place, address, kAnySlot, &slot)) return false;
-  *share = Release(slot, address, shard);
+  *share = Release(slot, address, OwnOf(shard), shard);
   return true;
 }
 
@@ -203,7 +204,7 @@ bool LiveRemove(uint64_t address, LivePlace place, uint32_t shard, LiveSampleDat
   uint32_t slot;
   if (!LiveIndexTake(place, address, kAnySlot, &slot)) return false;
   ReadRecord(g_profile.live[slot], removed);
-  removed->weight = Release(slot, address, shard).weight;
+  removed->weight = Release(slot, address, OwnOf(shard), shard).weight;
   return true;
 }
 
@@ -239,7 +240,7 @@ bool LiveForget(const LiveSlot& seen, uint32_t shard, LiveShare* share) {
   // The entry is looked for with its slot, so what is taken is this record; or, once in a life of the universe, one
   // that came to the same address and slot since: forgotten in its place, and its like thinned as well.
   if (!LiveIndexTake(LiveIndexFind(seen.sample.address), seen.sample.address, seen.slot, &slot)) return false;
-  *share = Release(slot, seen.sample.address, shard);
+  *share = Release(slot, seen.sample.address, nullptr, shard);
   return true;
 }
 
@@ -256,7 +257,7 @@ bool LiveInsert(const LiveSampleData& sample, LivePlace place, uint32_t shard, b
     return true;
   }
   EraseRecord(slot);
-  GiveSlot(shard, slot);
+  GiveSlot(OwnOf(shard), shard, slot);
   return false;
 }
 

@@ -59,7 +59,7 @@ bool LiveRemove(uint64_t address, uint32_t shard, Removed* removed) {
 }
 
 // For thinning (live_thinning.h). A record that was seen in a slot; its block may be freed at any moment, by a thread
-// that waits for nobody. Reweigh and Forget do nothing if it is gone by then.
+// that waits for nobody. Reweigh and Forget do nothing if it is gone by then. Forget may be called with any shard.
 struct LiveSlot {
   LiveSampleData sample;
   uint32_t slot, state;

@@ -52,18 +52,18 @@ void Thin(uint64_t interval, uint64_t* random) {
   }
 }
 
-bool Insert(uint64_t address, uint64_t size, uint64_t interval, uint32_t site) {
+bool Insert(uint64_t address, uint64_t size, uint64_t interval, uint32_t site, uint32_t shard = kTestOwners + 1) {
   const uint64_t weight = SampleWeight(size, interval);
   bool had_old;
   LiveSampleData old;
-  if (!LiveInsert({address, size, weight, 1, site, 1}, site, &had_old, &old)) return false;
+  if (!LiveInsert({address, size, weight, 1, site, 1}, shard, &had_old, &old)) return false;
   SiteLiveAdded(site, weight, 1);
   return true;
 }
 
-void Remove(uint64_t address) {
+void Remove(uint64_t address, uint32_t shard = kTestOwners + 2) {
   LiveSampleData removed;
-  if (LiveRemove(address, static_cast<uint32_t>(address >> 4), &removed)) SiteLiveRemoved(removed.site, removed.weight);
+  if (LiveRemove(address, shard, &removed)) SiteLiveRemoved(removed.site, removed.weight);
 }
 
 TEST_CASE("Thinned samples are what sampling at the new interval would have given: unbiased, with an honest error") {
@@ -135,21 +135,22 @@ TEST_CASE("Threads that allocate and free while passes go on leave every sum rig
   for (int t = 0; t < kThreads; t++) {
     threads.emplace_back([&, t] {
       std::mt19937_64 random(static_cast<uint64_t>(t) + 1);
+      const auto shard = static_cast<uint32_t>(t) + 1;  // up to kTestOwners: a slot of its own
       std::vector<bool> held(kBlocks);
       const uint64_t base = (static_cast<uint64_t>(t) + 1) << 40;
       for (int step = 0; step < kSteps; step++) {
         const uint64_t block = random() % kBlocks;
         // Different weights for one address, so that a mix-up would show.
         if (held[block]) {
-          Remove(base + block * 16);
-        } else if (!Insert(base + block * 16, 16 + random() % 2000, 1024ull << random() % 4, site)) {
+          Remove(base + block * 16, shard);
+        } else if (!Insert(base + block * 16, 16 + random() % 2000, 1024ull << random() % 4, site, shard)) {
           refused++;
           continue;
         }
         held[block] = !held[block];
       }
       for (uint64_t block = 0; block < kBlocks; block++) {
-        if (held[block] && block % 2 == 0) Remove(base + block * 16);
+        if (held[block] && block % 2 == 0) Remove(base + block * 16, shard);
       }
       running--;
     });
