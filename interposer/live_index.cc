@@ -83,6 +83,10 @@ void Count(uint32_t* live, uint64_t address, int delta) {
   __atomic_fetch_add(live, static_cast<uint32_t>(delta) * counted_for, __ATOMIC_RELAXED);
 }
 
+// No block's address: of an entry that somebody is about to fill or to empty. So nobody takes an address for another
+// slot than the one that came with it, however often the block is freed and allocated again meanwhile.
+constexpr uint64_t kClaimed = 1;
+
 bool InsertInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t slot) {
   for (int probe = 0; probe < kProbes; probe++) {
     Bucket* bucket = BucketAt(level, hash, probe);
@@ -90,9 +94,10 @@ bool InsertInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t slo
       uint64_t empty = 0;
       if (__atomic_load_n(&bucket->address[i], __ATOMIC_RELAXED) != 0) continue;
       Pass(level, hash, probe, +1);
-      if (__atomic_compare_exchange_n(&bucket->address[i], &empty, address, false, __ATOMIC_ACQ_REL,
+      if (__atomic_compare_exchange_n(&bucket->address[i], &empty, kClaimed, false, __ATOMIC_ACQ_REL,
                                       __ATOMIC_RELAXED)) {
-        __atomic_store_n(&bucket->slot[i], slot, __ATOMIC_RELEASE);
+        __atomic_store_n(&bucket->slot[i], slot, __ATOMIC_RELAXED);
+        __atomic_store_n(&bucket->address[i], address, __ATOMIC_RELEASE);
         Count(&level_live[level], address, +1);
         return true;
       }
@@ -131,11 +136,17 @@ bool RemoveInLevel(uint32_t level, uint64_t hash, uint64_t address, uint32_t wan
     for (int i = 0; i < kEntries; i++) {
       uint64_t expected = address;
       if (__atomic_load_n(&bucket->address[i], __ATOMIC_ACQUIRE) != address) continue;
-      uint32_t found = __atomic_load_n(&bucket->slot[i], __ATOMIC_ACQUIRE);
-      if (wanted != kAnySlot && found != wanted) continue;
+      if (wanted != kAnySlot && __atomic_load_n(&bucket->slot[i], __ATOMIC_RELAXED) != wanted) continue;
       // A free and a thread that thins may race here, and two frees of a broken program; one of them wins.
-      if (!__atomic_compare_exchange_n(&bucket->address[i], &expected, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      if (!__atomic_compare_exchange_n(&bucket->address[i], &expected, kClaimed, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED))
         continue;
+      const uint32_t found = __atomic_load_n(&bucket->slot[i], __ATOMIC_RELAXED);
+      if (wanted != kAnySlot && found != wanted) {  // another record came to this entry since
+        __atomic_store_n(&bucket->address[i], address, __ATOMIC_RELEASE);
+        continue;
+      }
+      __atomic_store_n(&bucket->address[i], 0, __ATOMIC_RELEASE);
       Pass(level, hash, probe, -1);
       Count(&level_live[level], address, -1);
       *slot = found;
