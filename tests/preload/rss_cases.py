@@ -1,5 +1,6 @@
 """What the tests of the RSS ledger share: programs that wait at a known point, and a ledger that is checked as it is read."""
 import argparse
+import glob
 import json
 import os
 import re
@@ -68,6 +69,21 @@ class Process:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 case.fail(f"does not wait for input: {words}")
             time.sleep(0.02)  # no event says so
+
+    def settle(self):
+        """Waits until no thread runs, or two seconds: only one that sleeps has a stack pointer that others can read."""
+        deadline = time.monotonic() + 2
+        while time.monotonic() < deadline:
+            states = []
+            for path in glob.glob(f"/proc/{self.pid}/task/*/stat"):
+                try:
+                    with open(path, encoding="utf-8", errors="replace") as file:
+                        states.append(file.read().rpartition(")")[2].split()[0])
+                except OSError:
+                    pass  # it has ended
+            if "R" not in states:
+                return
+            time.sleep(0.02)
 
     def said(self, name):
         for line in self.lines:
@@ -141,6 +157,7 @@ class LedgerCase(unittest.TestCase):
         for interval in ("1", None):
             with self.subTest(recorded=bool(interval)):
                 process = Process(self, command, interval, **how)
+                process.settle()
                 document = self.ledger(process.pid)
                 self.assertEqual(document["recorded"], bool(interval))
                 check(process, document)
